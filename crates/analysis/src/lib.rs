@@ -1,0 +1,1 @@
+//! From stored evidence to numbers, validity and verdicts. Pure.

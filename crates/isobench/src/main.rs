@@ -1,0 +1,3 @@
+//! The `isobench` command.
+
+fn main() {}

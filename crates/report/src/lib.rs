@@ -1,0 +1,1 @@
+//! Pages from judgements: terminal, Markdown, JSON and one self-contained HTML file.

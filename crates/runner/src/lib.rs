@@ -1,0 +1,1 @@
+//! Makes things happen: environments, servers, load and blocks of launches.

@@ -1,0 +1,1 @@
+//! What isobench writes down: tasks, plans, events, outcomes, measurements and verdicts.

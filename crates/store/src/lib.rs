@@ -1,0 +1,1 @@
+//! Run directories: plan, append-only events and content-addressed evidence.

@@ -1,0 +1,1 @@
+//! Parts for tests only: a fake engine with fault modes.
