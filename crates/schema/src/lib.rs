@@ -1,1 +1,23 @@
 //! What isobench writes down: tasks, plans, events, outcomes, measurements and verdicts.
+//!
+//! Everything that is stored, sent to a worker or printed as JSON is defined here and nowhere else. The crate is pure:
+//! it has no files, no clock, no network and no randomness of its own.
+
+pub mod block;
+pub mod comparability;
+pub mod deviation;
+pub mod environment;
+pub mod event;
+pub mod facts;
+pub mod failure;
+pub mod format;
+pub mod ids;
+pub mod measurement;
+pub mod order;
+pub mod outcome;
+pub mod plan;
+pub mod record;
+pub mod task;
+pub mod units;
+pub mod verdict;
+pub mod workload;

@@ -1,0 +1,85 @@
+"""An interpolated n-gram language model.
+
+The next word is predicted from the last one, two, three, four and five words. For
+each of these contexts the model counts which words followed it in the corpus,
+and blends the counts with the prediction of the next shorter context, down to
+the frequencies of single words (Witten-Bell smoothing: the more different words
+followed a context, the more the shorter one has to say). Words said a moment
+ago are damped, so that the text does not turn in circles.
+
+The counts of every context are collected once, when the model is built, so a
+decode step costs one lookup per context length, whatever the corpus' size.
+"""
+
+import os
+
+from tinyserve.tokenizer import END_OF_TEXT, Tokenizer
+
+#: The longest context in words.
+MAX_CONTEXT = 5
+
+#: How many of the last words are damped, and by what factor at each use.
+DAMPED_WORDS = 24
+DAMPING = 0.5
+
+CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus.txt")
+
+
+class NgramModel:
+    """A language model that has read one text."""
+
+    def __init__(self, tokenizer, corpus):
+        self.tokenizer = tokenizer
+        self._corpus = tuple(corpus)
+        counts = [0] * tokenizer.vocab_size
+        for token in self._corpus:
+            counts[token] += 1
+        self._unigram = [count / len(self._corpus) for count in counts]
+        self._index = self._build_index()
+
+    def continuations(self, context):
+        """Returns how often each token follows ``context`` in the corpus."""
+        return self._index.get(context, {})
+
+    def probabilities(self, history):
+        """Returns the probability of every token as the next one after ``history``."""
+        probabilities = self._unigram
+        for length in range(1, min(MAX_CONTEXT, len(history)) + 1):
+            counts = self.continuations(tuple(history[-length:]))
+            if counts:
+                total = sum(counts.values()) + len(counts)
+                rest = len(counts) / total
+                probabilities = [rest * probability for probability in probabilities]
+                for token, count in counts.items():
+                    probabilities[token] += count / total
+        return self._damp(probabilities, history[-DAMPED_WORDS:])
+
+    @staticmethod
+    def _damp(probabilities, recent):
+        weights = probabilities[:]
+        for token in recent:
+            weights[token] *= DAMPING
+        total = sum(weights)
+        return [weight / total for weight in weights]
+
+    def _build_index(self):
+        index = {}
+        corpus = self._corpus
+        for length in range(1, MAX_CONTEXT + 1):
+            for start in range(len(corpus) - length):
+                counts = index.setdefault(corpus[start : start + length], {})
+                token = corpus[start + length]
+                counts[token] = counts.get(token, 0) + 1
+        return index
+
+
+def build_model(path=CORPUS):
+    """Returns the model of the text at ``path``, whose paragraphs are separate texts."""
+    with open(path, encoding="utf-8") as file:
+        paragraphs = [paragraph.split() for paragraph in file.read().split("\n\n")]
+    tokenizer = Tokenizer([word for words in paragraphs for word in words])
+    corpus = [END_OF_TEXT]
+    for words in paragraphs:
+        corpus.extend(tokenizer.encode(" ".join(words)))
+        corpus.append(END_OF_TEXT)
+    return NgramModel(tokenizer, corpus)

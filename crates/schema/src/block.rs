@@ -1,0 +1,57 @@
+//! The block specification: everything that one block needs to run anywhere.
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::{EngineKind, EnvironmentSpec, Isolation};
+use crate::failure::Failure;
+use crate::format::Stored;
+use crate::ids::{ArmId, BlockId};
+use crate::task::{Limits, ServerSpec};
+use crate::workload::Workload;
+
+/// One launch of a block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockLaunch {
+    /// The arm.
+    pub arm: ArmId,
+    /// Its environment.
+    pub environment: EnvironmentSpec,
+    /// A failure of an earlier block that the same environment would only repeat; the launch ends with it at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<Failure>,
+}
+
+/// Everything that one block needs. The unit that is sent anywhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockSpec {
+    /// The run's name, by which its processes are known.
+    pub run: String,
+    /// The task, block and attempt.
+    pub id: BlockId,
+    /// The launches, in order.
+    pub launches: Vec<BlockLaunch>,
+    /// The engine.
+    pub engine: EngineKind,
+    /// How the engine is served.
+    pub server: ServerSpec,
+    /// The load.
+    pub workload: Workload,
+    /// The seed of prompts and arrival times.
+    pub prompt_seed: u64,
+    /// Deadlines and bounds.
+    pub limits: Limits,
+    /// Digests of the inputs by path, part of the comparability key.
+    #[serde(default)]
+    pub inputs: std::collections::BTreeMap<String, String>,
+    /// How far the measured code must be kept from the rest of the machine.
+    pub isolation: Isolation,
+    /// Whether agent patches may run without isolation.
+    pub allow_unisolated: bool,
+}
+
+impl Stored for BlockSpec {
+    const NAME: &'static str = "block-spec";
+    const VERSION: u32 = 1;
+}

@@ -1,0 +1,252 @@
+//! What an arm runs in: its source, its patch, its packages and its build.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::spelt_enum;
+use crate::ids::{CommitId, Digest, EnvironmentId};
+
+spelt_enum!(
+    /// An engine that isobench knows how to prepare and serve.
+    EngineKind {
+        /// Any engine that is started by the command in the task.
+        Generic = "generic",
+        /// vLLM.
+        Vllm = "vllm",
+    }
+);
+
+spelt_enum!(
+    /// Where an environment comes from: the rung of the ladder.
+    Rung {
+        /// The revision's files with the native files of an installed package.
+        Overlay = "overlay",
+        /// The revision's files, built by the task's command, or as they are.
+        Source = "source",
+    }
+);
+
+spelt_enum!(
+    /// How far the measured code is kept from the rest of the machine.
+    Isolation {
+        /// A bare process: private folders and a clean environment, nothing else.
+        None = "none",
+    }
+);
+
+/// The bytes of a patch. In JSON: a string if they are UTF-8, else `{"base64": ".."}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "PatchText", into = "PatchText")]
+pub struct PatchBytes(pub Vec<u8>);
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum PatchText {
+    Text(String),
+    Binary { base64: Base64 },
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+struct Base64(Vec<u8>);
+
+impl TryFrom<String> for Base64 {
+    type Error = base64::DecodeError;
+    fn try_from(text: String) -> Result<Self, base64::DecodeError> {
+        STANDARD.decode(text).map(Self)
+    }
+}
+
+impl From<Base64> for String {
+    fn from(bytes: Base64) -> Self {
+        STANDARD.encode(bytes.0)
+    }
+}
+
+impl From<PatchText> for PatchBytes {
+    fn from(text: PatchText) -> Self {
+        match text {
+            PatchText::Text(text) => Self(text.into_bytes()),
+            PatchText::Binary { base64 } => Self(base64.0),
+        }
+    }
+}
+
+impl From<PatchBytes> for PatchText {
+    fn from(patch: PatchBytes) -> Self {
+        match String::from_utf8(patch.0) {
+            Ok(text) => Self::Text(text),
+            Err(error) => Self::Binary { base64: Base64(error.into_bytes()) },
+        }
+    }
+}
+
+/// A patch with its name and digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Patch {
+    /// Where it was read from, as the task names it; for people.
+    pub name: String,
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// Its bytes.
+    pub bytes: PatchBytes,
+}
+
+impl Patch {
+    /// Returns the patch with its digest.
+    pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Self {
+        Self { name: name.into(), digest: Digest::of(&bytes), bytes: PatchBytes(bytes) }
+    }
+}
+
+/// The files that an arm is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// The git repository: an absolute path or a URL.
+    pub repository: String,
+    /// The commit whose tree is exported.
+    pub commit: CommitId,
+    /// The patch on top of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Patch>,
+    /// Whether the patch may hold binary content.
+    pub allow_binary_patch: bool,
+}
+
+/// A second name under which an installed package can be found by `importlib.metadata`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackageAlias {
+    /// The name.
+    pub name: String,
+    /// The version that it reports.
+    pub version: String,
+}
+
+/// The Python that an arm runs on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Python {
+    /// None: the engine isn't a Python program.
+    Absent,
+    /// The machine's `python3`, with nothing installed.
+    System,
+    /// A virtual environment of its own, shared by the arms whose packages are equal.
+    Venv(Venv),
+}
+
+/// A virtual environment's packages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Venv {
+    /// The Python version or interpreter, such as `3.11`; the machine's `python3` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<String>,
+    /// Requirements to install, as pip writes them.
+    pub requirements: Vec<String>,
+    /// Requirements that replace whatever a package asks for.
+    pub overrides: Vec<String>,
+    /// Requirements installed afterwards without their dependencies.
+    pub no_dependencies: Vec<String>,
+    /// Further package indexes, by URL.
+    pub extra_indexes: Vec<String>,
+    /// Second names of installed packages.
+    pub aliases: Vec<PackageAlias>,
+}
+
+/// Everything that decides what an arm runs in. Equal specifications are one environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnvironmentSpec {
+    /// The engine.
+    pub engine: EngineKind,
+    /// Where it comes from on the ladder.
+    pub rung: Rung,
+    /// The revision's files.
+    pub source: Source,
+    /// The Python it runs on.
+    pub python: Python,
+    /// For an overlay: the installed package whose native files are laid under the revision's Python files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlay: Option<String>,
+    /// Build commands, run in the tree in this order, each an argument list. `{python}` and `{tree}` are replaced.
+    pub build: Vec<Vec<String>>,
+    /// Variables for the build commands.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub build_environment: BTreeMap<String, String>,
+    /// Folders of the tree that come first on Python's search path, for example `.` or `src`.
+    pub python_path: Vec<String>,
+    /// Top-level Python modules that must be found inside the tree.
+    pub modules: Vec<String>,
+}
+
+impl EnvironmentSpec {
+    /// Returns the name that the specification's contents give it.
+    ///
+    /// # Errors
+    /// Never for values built by this crate's types; the signature follows the serialiser's.
+    pub fn id(&self) -> Result<EnvironmentId, serde_json::Error> {
+        Ok(Digest::of_json(self)?.into())
+    }
+}
+
+/// What was found out about an environment before and during a launch, from outside the measured code.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StaticProof {
+    /// The digest over every file's path, mode and digest in the tree.
+    pub tree: Option<Digest>,
+    /// Number of files in the tree.
+    pub files: u64,
+    /// The digest of each file that the patch changes, by path; an absent digest is a removed file.
+    pub changed: BTreeMap<String, Option<Digest>>,
+    /// The digest of each native library in the tree, by path.
+    pub native: BTreeMap<String, Digest>,
+    /// The file that each module's import would take, resolved without importing it.
+    pub modules: BTreeMap<String, String>,
+    /// The interpreter, with links resolved.
+    pub executable: Option<String>,
+    /// The interpreter's version.
+    pub python_version: Option<String>,
+    /// Installed packages with versions, sorted, of a virtual environment.
+    pub packages: Vec<String>,
+}
+
+/// What the operating system says of the running engine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LiveProof {
+    /// The process that owns the listening port.
+    pub process: u32,
+    /// Its executable, with links resolved.
+    pub executable: String,
+    /// Its working folder.
+    pub working_folder: String,
+    /// The native libraries that it has mapped from its tree, with their digests on disk.
+    pub mapped: BTreeMap<String, Digest>,
+    /// Mapped libraries from elsewhere, by path.
+    pub mapped_elsewhere: Vec<String>,
+    /// Names of the variables in its environment.
+    pub environment: Vec<String>,
+    /// What the engine itself reports; a claim.
+    pub claimed_version: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_round_trips_also_when_it_is_not_utf8() {
+        for bytes in [b"--- a\n+++ b\n".to_vec(), vec![0xff, 0xfe, 0x00]] {
+            let patch = Patch::new("x.patch", bytes);
+            let text = serde_json::to_string(&patch).unwrap();
+            assert_eq!(serde_json::from_str::<Patch>(&text).unwrap(), patch);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The events of a run: the one seam between what happens and who watches or stores it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, spelt_enum};
+use crate::format::Stored;
+use crate::ids::{ArmId, BlockId, Digest, LaunchId, RunId};
+use crate::outcome::LaunchRecord;
+use crate::units::Millis;
+
+spelt_enum!(
+    /// What a launch is doing.
+    LaunchStage {
+        /// Its environment is being made and proven.
+        Environment = "environment",
+        /// Its process has been started.
+        Starting = "starting",
+        /// Its health endpoint has answered.
+        Ready = "ready",
+        /// It is being warmed up and probed.
+        WarmUp = "warm-up",
+        /// The measured window is under way.
+        Measuring = "measuring",
+        /// It is being stopped.
+        Stopping = "stopping",
+        /// Its process is gone and its evidence is stored.
+        Finished = "finished",
+    }
+);
+
+/// What became of one attempt at a block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum BlockEnd {
+    /// Every launch has its outcome: the attempt that is judged.
+    Complete,
+    /// It was cut short; the block runs again.
+    Interrupted,
+    /// Infrastructure spoilt it; the block runs again while the design allows it.
+    Spoilt {
+        /// What spoilt it.
+        failure: Failure,
+    },
+}
+
+spelt_enum!(
+    /// Why a run's process stopped.
+    RunEnd {
+        /// Every block of the plan is done.
+        Finished = "finished",
+        /// A person or a signal stopped it; it can be resumed.
+        Interrupted = "interrupted",
+        /// Something failed that must be mended first; it can be resumed then.
+        Stopped = "stopped",
+    }
+);
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum EventKind {
+    /// A coordinator has taken up the run, for the first time or again.
+    RunStarted {
+        /// The run.
+        run: RunId,
+        /// The digest of its plan.
+        plan: Digest,
+        /// The version of isobench.
+        isobench: String,
+        /// The coordinator's process.
+        process: u32,
+    },
+    /// Processes that a dead coordinator left behind were found and ended.
+    OrphansEnded {
+        /// The processes.
+        processes: Vec<u32>,
+    },
+    /// An attempt at a block has begun.
+    BlockStarted {
+        /// The block.
+        id: BlockId,
+        /// The arms in the order of their launches.
+        order: Vec<ArmId>,
+    },
+    /// A launch has come to another stage. For people who watch; nothing is decided by it.
+    LaunchStage {
+        /// The launch.
+        launch: LaunchId,
+        /// The stage.
+        stage: LaunchStage,
+    },
+    /// An attempt at a block has ended, with the outcome of each of its launches: one line, written whole or not at all.
+    BlockEnded {
+        /// The block.
+        id: BlockId,
+        /// What became of it.
+        end: BlockEnd,
+        /// The records of its launches, in their order.
+        launches: Vec<LaunchRecord>,
+    },
+    /// The coordinator has stopped.
+    RunEnded {
+        /// Why.
+        end: RunEnd,
+        /// What a person should know, such as the full disk's path.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+}
+
+/// An event with its place and time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its number in the run, from 0, without gaps.
+    pub sequence: u64,
+    /// Wall-clock time in milliseconds since 1970-01-01 UTC; for people, never for arithmetic on measurements.
+    pub at_ms: Millis,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// The first line of an event log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventLogHeader {
+    /// The run, or the block's run in a block's folder.
+    pub run: RunId,
+}
+
+impl Stored for EventLogHeader {
+    const NAME: &'static str = "events";
+    const VERSION: u32 = 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::TaskId;
+
+    #[test]
+    fn an_event_is_one_flat_object() {
+        let id = BlockId { task: TaskId::new("t").unwrap(), block: 0, attempt: 1 };
+        let kind = EventKind::BlockEnded { id, end: BlockEnd::Complete, launches: Vec::new() };
+        let event = Event { sequence: 3, at_ms: Millis::new(1.5).unwrap(), kind };
+        let text = serde_json::to_string(&event).unwrap();
+        assert_eq!(
+            text,
+            r#"{"sequence":3,"at_ms":1.5,"event":"block-ended","id":{"task":"t","block":0,"attempt":1},"end":{"status":"complete"},"launches":[]}"#
+        );
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
+    }
+}

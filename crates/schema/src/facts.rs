@@ -1,0 +1,80 @@
+//! What is known of the world when a plan is made. Stored beside the plan, part of its hash.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::format::Stored;
+use crate::ids::CommitId;
+
+/// An accelerator of the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// The name that the driver gives it.
+    pub name: String,
+    /// Its memory in MiB.
+    pub memory_mib: u64,
+    /// The driver's version.
+    pub driver: String,
+}
+
+/// The machine. What can't be read is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// A digest of the facts below that must be equal before two runs may be compared.
+    pub fingerprint: String,
+    /// The operating system's kernel release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// The processor's model name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<String>,
+    /// Processors that this process may use.
+    pub processors: u32,
+    /// Main memory in MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u64>,
+    /// Free disk where runs and the cache are kept, in MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_free_mib: Option<u64>,
+    /// Accelerators.
+    pub devices: Vec<Device>,
+    /// The version of each tool that was found, by its name.
+    pub tools: BTreeMap<String, String>,
+}
+
+/// A revision looked up in its repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ResolvedRevision {
+    /// It is this commit.
+    Found {
+        /// The commit.
+        commit: CommitId,
+    },
+    /// It can't be had.
+    Missing {
+        /// Why.
+        failure: Failure,
+    },
+}
+
+/// What is known of the world.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// The machine that the plan is for.
+    pub host: Host,
+    /// Revisions by repository and name.
+    pub revisions: BTreeMap<String, BTreeMap<String, ResolvedRevision>>,
+    /// Files and folders that tasks name (models, for example), by path: a digest of what they hold, or absent.
+    pub inputs: BTreeMap<String, Option<String>>,
+}
+
+impl Stored for Facts {
+    const NAME: &'static str = "facts";
+    const VERSION: u32 = 1;
+}

@@ -1,0 +1,251 @@
+//! The plan: every choice of a run, made before a device is used.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::deviation::Deviation;
+use crate::environment::{EngineKind, EnvironmentSpec, Isolation};
+use crate::failure::spelt_enum;
+use crate::format::{self, Stored};
+use crate::ids::{ArmId, Digest, EnvironmentId, TaskId};
+use crate::order::{self, derive_seed};
+use crate::task::{Limits, MetricSpec, Requirements, ServerSpec};
+use crate::units::Seconds;
+use crate::workload::Workload;
+
+/// One point at which a task is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Look {
+    /// After how many complete blocks.
+    pub blocks: u32,
+    /// The two-sided level of the difference test at this look.
+    pub level: f64,
+    /// The one-sided level of each of the two equivalence tests at this look.
+    pub equivalence_level: f64,
+}
+
+/// The design of a task's run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Design {
+    /// The version of the algorithm that derives orders and seeds: [`order::ALGORITHM`].
+    pub algorithm: u32,
+    /// The task's seed.
+    pub seed: u64,
+    /// The looks, in order; the last one's `blocks` is the most that is run.
+    pub looks: Vec<Look>,
+    /// The shortest measured window.
+    pub min_window_s: Seconds,
+    /// How often a block that infrastructure spoilt is replaced, over the whole task.
+    pub replacements: u32,
+}
+
+impl Design {
+    /// Returns the most blocks that are run.
+    pub fn blocks(&self) -> u32 {
+        self.looks.last().map_or(0, |look| look.blocks)
+    }
+}
+
+/// One block as the design wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedBlock {
+    /// Its index, from 0.
+    pub block: u32,
+    /// The arms in the order of their launches.
+    pub order: Vec<ArmId>,
+    /// The seed of its prompts and arrival times, the same for all arms.
+    pub prompt_seed: u64,
+}
+
+/// An arm with its environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedArm {
+    /// The arm.
+    pub arm: ArmId,
+    /// The environment, in [`PlannedTask::environments`].
+    pub environment: EnvironmentId,
+}
+
+/// Two arms to compare.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedContrast {
+    /// The arm that is asked about.
+    pub of: ArmId,
+    /// The arm that it is compared with.
+    pub against: ArmId,
+}
+
+/// Everything that is decided about one task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedTask {
+    /// The task.
+    pub id: TaskId,
+    /// One line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The engine.
+    pub engine: EngineKind,
+    /// The arms that are run, in the order baseline, human, agents.
+    pub arms: Vec<PlannedArm>,
+    /// Arms that the task names but has no patch for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_run: Vec<ArmId>,
+    /// The environments by their names.
+    pub environments: BTreeMap<EnvironmentId, EnvironmentSpec>,
+    /// What is compared.
+    pub contrasts: Vec<PlannedContrast>,
+    /// How the engine is served.
+    pub server: ServerSpec,
+    /// The load.
+    pub workload: Workload,
+    /// What decides.
+    pub metric: MetricSpec,
+    /// The design.
+    pub design: Design,
+    /// Deadlines and bounds.
+    pub limits: Limits,
+    /// What a launch needs.
+    pub requirements: Requirements,
+    /// Differences from what the task asks.
+    pub deviations: Vec<Deviation>,
+    /// Digests of the inputs (models and the like) by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, String>,
+    /// Estimated time for all blocks.
+    pub estimate_s: Seconds,
+}
+
+spelt_enum!(
+    /// Why a task or an arm isn't run.
+    ExclusionReason {
+        /// It wasn't among the tasks or arms asked for.
+        NotChosen = "not-chosen",
+        /// A revision can't be found.
+        RevisionNotFound = "revision-not-found",
+        /// The repository can't be read.
+        RepositoryUnavailable = "repository-unavailable",
+        /// The machine has too few devices, too little memory or too little disk.
+        MachineTooSmall = "machine-too-small",
+        /// A file that the task names is missing.
+        InputMissing = "input-missing",
+        /// The task asks for something that contradicts itself.
+        Contradiction = "contradiction",
+        /// Agent patches would run without isolation, which wasn't allowed.
+        IsolationMissing = "isolation-missing",
+    }
+);
+
+/// A task or an arm that isn't run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exclusion {
+    /// The task.
+    pub task: TaskId,
+    /// The arm, if only one is excluded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<ArmId>,
+    /// Why.
+    pub reason: ExclusionReason,
+    /// Why, in one sentence that names the object.
+    pub message: String,
+}
+
+/// Something in the dataset that can't be read. The rest goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Problem {
+    /// The file.
+    pub file: String,
+    /// The line, from 1, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// What is wrong, naming the key or column.
+    pub message: String,
+}
+
+/// An immutable plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The version of isobench that made it.
+    pub planner: String,
+    /// The dataset's name, for people.
+    pub dataset: String,
+    /// The digest of the facts beside it.
+    pub facts: Digest,
+    /// The seed from which every task's seed is derived.
+    pub seed: u64,
+    /// How far the measured code is kept from the rest of the machine.
+    pub isolation: Isolation,
+    /// Whether agent patches may run without isolation.
+    pub allow_unisolated: bool,
+    /// The tasks, in the order in which they are run.
+    pub tasks: Vec<PlannedTask>,
+    /// What isn't run, and why.
+    pub exclusions: Vec<Exclusion>,
+    /// What can't be read.
+    pub problems: Vec<Problem>,
+}
+
+impl Stored for Plan {
+    const NAME: &'static str = "plan";
+    const VERSION: u32 = 1;
+}
+
+impl Plan {
+    /// Returns the digest that names the plan: of its stored bytes.
+    ///
+    /// # Errors
+    /// Never for plans built by the planner; the signature follows the serialiser's.
+    pub fn digest(&self) -> Result<Digest, serde_json::Error> {
+        Ok(Digest::of(format::to_pretty(self)?.as_bytes()))
+    }
+
+    /// Returns the task of that name.
+    pub fn task(&self, id: &TaskId) -> Option<&PlannedTask> {
+        self.tasks.iter().find(|task| task.id == *id)
+    }
+
+    /// Returns the estimated time of all tasks in seconds.
+    pub fn estimate_s(&self) -> f64 {
+        self.tasks.iter().map(|task| task.estimate_s.get()).sum()
+    }
+
+    /// Returns the blocks of a task: a pure function of the plan, versioned by the design's algorithm.
+    ///
+    /// # Errors
+    /// Returns the algorithm's version if it isn't known here.
+    pub fn blocks(task: &PlannedTask) -> Result<Vec<PlannedBlock>, UnknownDesignError> {
+        let Design { algorithm, seed, .. } = task.design;
+        if algorithm != order::ALGORITHM {
+            return Err(UnknownDesignError { task: task.id.clone(), algorithm });
+        }
+        let orders = order::orders(task.arms.len(), task.design.blocks(), seed);
+        let name = |places: Vec<usize>| {
+            places.iter().filter_map(|&place| task.arms.get(place)).map(|a| a.arm.clone()).collect()
+        };
+        let planned = |(block, places): (u32, Vec<usize>)| PlannedBlock {
+            block,
+            order: name(places),
+            prompt_seed: derive_seed(seed, &format!("prompts/{block}")),
+        };
+        Ok((0..).zip(orders).map(planned).collect())
+    }
+}
+
+/// A plan whose design algorithm isn't known here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("task `{task}` uses the design algorithm {algorithm}, and this isobench knows only {known}", known = order::ALGORITHM)]
+pub struct UnknownDesignError {
+    /// The task.
+    pub task: TaskId,
+    /// The version that its design names.
+    pub algorithm: u32,
+}

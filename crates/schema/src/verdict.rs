@@ -1,0 +1,230 @@
+//! Judgements: what the evidence says about each contrast, and how sure it is.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::deviation::Deviation;
+use crate::failure::{Failure, spelt_enum};
+use crate::format::Stored;
+use crate::ids::{ArmId, Digest, RunId, TaskId};
+use crate::measurement::{Direction, MetricName};
+use crate::plan::{Exclusion, Look, Problem};
+
+spelt_enum!(
+    /// The verdict on a contrast.
+    Verdict {
+        /// Significantly faster, by at least the margin.
+        Better = "better",
+        /// Significantly slower, by at least the margin.
+        Worse = "worse",
+        /// A significant difference that is smaller than the margin: a tie with a direction.
+        Trivial = "trivial",
+        /// No difference as large as the margin.
+        Equivalent = "equivalent",
+        /// Not enough evidence.
+        Inconclusive = "inconclusive",
+        /// The human commit gained nothing, so that the task can't rank agents.
+        NothingToBeat = "nothing-to-beat",
+        /// The agent's arm failed by itself.
+        AgentFailed = "agent-failed",
+        /// A validity check failed.
+        Invalid = "invalid",
+        /// The baseline or the human arm couldn't be measured.
+        NotMeasured = "not-measured",
+        /// There was no patch for the arm.
+        NotRun = "not-run",
+    }
+);
+
+spelt_enum!(
+    /// Whether a task can rank agents.
+    Standing {
+        /// The human commit is better: agents can be measured against it.
+        Rankable = "rankable",
+        /// The human commit's gain isn't proven yet.
+        HumanGainUnproven = "human-gain-unproven",
+        /// The human commit gained nothing.
+        NothingToBeat = "nothing-to-beat",
+        /// The baseline or the human arm couldn't be measured.
+        NotMeasured = "not-measured",
+        /// The task was run without a baseline or without a human arm.
+        NotAsked = "not-asked",
+    }
+);
+
+/// The verdict on one arm against another, in one metric. Differences are natural logarithms of ratios, with the sign
+/// turned so that positive is better.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contrast {
+    /// The arm that is asked about.
+    pub of: ArmId,
+    /// The arm that it is compared with.
+    pub against: ArmId,
+    /// The primary metric.
+    pub metric: MetricName,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The mean log ratio over blocks.
+    pub estimate: Option<f64>,
+    /// The lower end of the interval at the look's level.
+    pub low: Option<f64>,
+    /// The upper end of the interval at the look's level.
+    pub high: Option<f64>,
+    /// Student's two-sided p over block differences.
+    pub p: Option<f64>,
+    /// Blocks that count.
+    pub blocks: u32,
+    /// The verdict in one sentence.
+    pub reason: String,
+    /// The arm that an invalidity is charged to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charged_to: Option<ArmId>,
+    /// The estimate as a speed-up: 1.25 is 25 % better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speedup: Option<f64>,
+    /// The exact two-sided sign-flip p.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign_flip_p: Option<f64>,
+    /// The Hodges–Lehmann estimate of the log ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hodges_lehmann: Option<f64>,
+    /// The lower end of the equivalence interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equivalence_low: Option<f64>,
+    /// The upper end of the equivalence interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equivalence_high: Option<f64>,
+    /// The smallest log ratio that this many blocks would find with a power of 80 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mde: Option<f64>,
+    /// For an inconclusive contrast: blocks that would decide, with a power of 80 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_needed: Option<u32>,
+    /// The look at which it was judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<Look>,
+    /// The difference in each block that counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<BlockDifference>,
+}
+
+/// The difference between two arms in one block.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockDifference {
+    /// The block.
+    pub block: u32,
+    /// The log ratio, positive is better.
+    pub log_ratio: f64,
+}
+
+/// The primary metric of one arm in one block.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockValue {
+    /// The block.
+    pub block: u32,
+    /// The launch's position in the block, from 0.
+    pub position: u32,
+    /// The value in the metric's unit.
+    pub value: f64,
+}
+
+/// A failure and how often it was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CountedFailure {
+    /// In how many launches.
+    pub launches: u32,
+    /// The first of them.
+    pub failure: Failure,
+}
+
+/// What one arm did in a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArmJudgement {
+    /// The arm.
+    pub arm: ArmId,
+    /// Launches in complete blocks.
+    pub launches: u32,
+    /// Launches that were measured and count.
+    pub valid: u32,
+    /// The primary metric in each block that counts.
+    pub values: Vec<BlockValue>,
+    /// The mean of every metric over the launches that count, each in its unit.
+    pub means: BTreeMap<MetricName, f64>,
+    /// Failures of launches, most frequent first.
+    pub failures: Vec<CountedFailure>,
+    /// Failures that did not undo a measurement.
+    pub incidents: Vec<CountedFailure>,
+}
+
+/// What the evidence says about one task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskJudgement {
+    /// The task.
+    pub id: TaskId,
+    /// One line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Whether it can rank agents.
+    pub standing: Standing,
+    /// The primary metric.
+    pub metric: MetricName,
+    /// Which way it improves.
+    pub direction: Direction,
+    /// The smallest relative difference that matters.
+    pub margin: f64,
+    /// Complete blocks, and blocks of the plan.
+    pub blocks: BlockCounts,
+    /// Every contrast.
+    pub contrasts: Vec<Contrast>,
+    /// Every arm.
+    pub arms: Vec<ArmJudgement>,
+    /// Differences from what the task asks.
+    pub deviations: Vec<Deviation>,
+    /// Launches whose comparability key differs from the others of the task, with the fields.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlike: Vec<String>,
+}
+
+/// How far the blocks of a task have come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockCounts {
+    /// Blocks of the plan.
+    pub planned: u32,
+    /// Blocks with a complete attempt.
+    pub complete: u32,
+    /// Attempts that were cut short.
+    pub interrupted: u32,
+    /// Attempts that infrastructure spoilt.
+    pub spoilt: u32,
+}
+
+/// What the evidence of a run says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Judgement {
+    /// The run.
+    pub run: RunId,
+    /// The digest of its plan.
+    pub plan: Digest,
+    /// The version of the rules.
+    pub rules: String,
+    /// Every task of the plan.
+    pub tasks: Vec<TaskJudgement>,
+    /// What wasn't run.
+    pub exclusions: Vec<Exclusion>,
+    /// What couldn't be read.
+    pub problems: Vec<Problem>,
+}
+
+impl Stored for Judgement {
+    const NAME: &'static str = "judgement";
+    const VERSION: u32 = 1;
+}

