@@ -1,12 +1,15 @@
 //! The block specification: everything that one block needs to run anywhere.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{EngineKind, EnvironmentSpec, Isolation};
 use crate::failure::Failure;
 use crate::format::Stored;
 use crate::ids::{ArmId, BlockId};
-use crate::task::{Limits, ServerSpec};
+use crate::task::{Limits, MetricSpec, ServerSpec};
+use crate::units::Seconds;
 use crate::workload::Workload;
 
 /// One launch of a block.
@@ -40,11 +43,15 @@ pub struct BlockSpec {
     pub workload: Workload,
     /// The seed of prompts and arrival times.
     pub prompt_seed: u64,
+    /// What decides; the checks at the end of the block need it.
+    pub metric: MetricSpec,
+    /// The shortest measured window.
+    pub min_window_s: Seconds,
     /// Deadlines and bounds.
     pub limits: Limits,
     /// Digests of the inputs by path, part of the comparability key.
     #[serde(default)]
-    pub inputs: std::collections::BTreeMap<String, String>,
+    pub inputs: BTreeMap<String, String>,
     /// How far the measured code must be kept from the rest of the machine.
     pub isolation: Isolation,
     /// Whether agent patches may run without isolation.
