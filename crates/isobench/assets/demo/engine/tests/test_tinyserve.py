@@ -9,9 +9,11 @@ import sys
 import unittest
 
 from tinyserve.model import MAX_CONTEXT, build_model
+from tinyserve.protocol import Answer, Request
 from tinyserve.sampler import Sampler
 from tinyserve.server import Server, ServerOptions
 from tinyserve.tokenizer import END_OF_TEXT
+from tinyserve.writer import StreamWriter
 
 MODEL = build_model()
 TOKENIZER = MODEL.tokenizer
@@ -200,6 +202,63 @@ class ServerTest(unittest.TestCase):
                 self.assertIn("message", json.loads(text)["error"])
         self.assertEqual(self.ask("/nowhere")[0], 404)
         self.assertEqual(self.ask("/v1/completions")[0], 405)
+
+
+class SlowConnection:
+    """A client that has room for a few bytes, and then only for those who wait."""
+
+    def __init__(self, room):
+        self.room = room
+        self.received = b""
+
+    def frame(self, event):
+        return event
+
+    def end_of_stream(self):
+        return b"end"
+
+    def send(self, data):
+        self.received += data
+
+    def send_now(self, data):
+        self.received += data[: self.room]
+        left = data[self.room :]
+        self.room = max(0, self.room - len(data))
+        return left
+
+
+class GoneConnection(SlowConnection):
+    """A client that has gone."""
+
+    def send(self, data):
+        raise BrokenPipeError
+
+    def send_now(self, data):
+        raise BrokenPipeError
+
+
+class WriterTest(unittest.TestCase):
+    def answer(self):
+        body = {"prompt": "the river was", "stream": True}
+        request = Request(body, False, TOKENIZER, "test", 64)
+        return Answer(request, TOKENIZER, "test")
+
+    def test_a_slow_client_gets_every_byte_in_order(self):
+        answer = self.answer()
+        whole = answer.token_event(1, None) * 3 + answer.token_event(2, "length")
+        whole += b"data: [DONE]\n\nend"
+        for room in range(0, len(whole) + 1, 7):
+            connection = SlowConnection(room)
+            writer = StreamWriter(connection, answer)
+            for token, reason in ((1, None), (1, None), (1, None), (2, "length")):
+                self.assertTrue(writer.emit(token, reason))
+            writer.finish()
+            self.assertEqual(connection.received, whole)
+
+    def test_a_client_that_has_gone_ends_the_sequence(self):
+        writer = StreamWriter(GoneConnection(0), self.answer())
+        self.assertFalse(writer.emit(1, None))
+        self.assertRaises(BrokenPipeError, writer.finish)
 
 
 class CommandTest(unittest.TestCase):

@@ -8,6 +8,7 @@ The parts, from the inside out:
 * ``engine``: sequences and the continuous-batching scheduler,
 * ``protocol``: what requests may say and what answers look like,
 * ``wire``: HTTP/1.1 on a socket,
+* ``writer``: from decoded tokens to the bytes of an answer,
 * ``server``: routes, threads, start and stop.
 
 Only the standard library is used.

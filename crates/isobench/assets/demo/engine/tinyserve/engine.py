@@ -6,22 +6,29 @@ table: one token for each running sequence, then the next round. A finished
 sequence leaves its place to the next one in the queue at once.
 """
 
-import queue
 import sys
 import threading
-import time
 import traceback
 from collections import deque
 
 from tinyserve.sampler import Sampler
 from tinyserve.tokenizer import END_OF_TEXT
 
+#: How long the scheduler may take to tell all sequences that they were aborted.
+ABORT_GRACE_S = 0.2
+
 
 class Sequence:
-    """One prompt and the tokens generated for it so far."""
+    """One prompt and the tokens generated for it so far.
 
-    def __init__(self, prompt, sampling):
-        self.prompt_tokens = len(prompt)
+    ``emit(token, finish_reason)`` is called in the scheduler's thread for each
+    output; the token is ``None`` where a sequence ends without a further one, and
+    the reason is ``None`` until the last output. It must not block, and returns
+    whether more outputs are wanted.
+    """
+
+    def __init__(self, prompt, sampling, emit):
+        self.emit = emit
         self.history = list(prompt)
         self.max_tokens = sampling.max_tokens
         self.min_tokens = sampling.min_tokens
@@ -29,21 +36,6 @@ class Sequence:
         self.sampler = Sampler(sampling.temperature, sampling.seed)
         self.generated = 0
         self.cancelled = False
-        self._outputs = queue.SimpleQueue()
-
-    def emit(self, token, finish_reason):
-        """Hands one output to the thread that answers the request."""
-        self._outputs.put((token, finish_reason))
-
-    def outputs(self):
-        """Yields ``(token, finish_reason)``; the reason is ``None`` until the last output.
-
-        The token is ``None`` where a sequence ends without a further token.
-        """
-        finish_reason = None
-        while finish_reason is None:
-            token, finish_reason = self._outputs.get()
-            yield token, finish_reason
 
 
 class Engine:
@@ -62,38 +54,29 @@ class Engine:
         """Starts the scheduler's thread."""
         self._thread.start()
 
-    def submit(self, prompt, sampling):
-        """Queues a prompt and returns its sequence."""
-        sequence = Sequence(prompt, sampling)
+    def submit(self, sequence):
+        """Queues a sequence; a stopping engine aborts it at once."""
         with self._changed:
-            if self._stopping:
-                sequence.emit(None, "abort")
-            else:
+            if not self._stopping:
                 self._waiting.append(sequence)
                 self._changed.notify()
-        return sequence
-
-    def cancel(self, sequence):
-        """Stops decoding a sequence that nobody reads any more."""
-        sequence.cancelled = True
+                return
+        sequence.emit(None, "abort")
 
     def stop(self, grace_s):
         """Lets the sequences at hand finish for at most ``grace_s``, then aborts them."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
-        deadline = time.monotonic() + grace_s
         self._thread.join(grace_s)
         if self._thread.is_alive():
             for sequence in list(self._waiting) + list(self._running):
                 sequence.cancelled = True
-            self._thread.join(max(0.1, deadline - time.monotonic()))
+            self._thread.join(ABORT_GRACE_S)
 
     def _run(self):
         while self._admit():
             self._step()
-            # Gives the interpreter to the threads that write the round's tokens.
-            time.sleep(0)
 
     def _admit(self):
         """Fills free places from the queue; waits for work; false when it is time to end."""
@@ -118,8 +101,7 @@ class Engine:
             except Exception:  # one broken sequence must not end the others
                 traceback.print_exc(file=sys.stderr)
                 token, finish_reason = None, "error"
-            sequence.emit(token, finish_reason)
-            if finish_reason is None:
+            if sequence.emit(token, finish_reason) and finish_reason is None:
                 still_running.append(sequence)
         self._running = still_running
 

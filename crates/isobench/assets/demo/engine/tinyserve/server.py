@@ -1,8 +1,10 @@
 """Routes, threads, start and stop.
 
 The main thread builds the model and then waits for a signal. One thread
-accepts connections, and each connection has a thread that reads requests and
-writes out what the scheduler's thread decodes.
+accepts connections, and each connection has a thread that reads its requests.
+The events of a stream are sent by the scheduler's thread as it decodes them,
+which saves a change of threads for each token; only where a client does not
+keep up does the connection's own thread send the rest.
 """
 
 import json
@@ -13,19 +15,20 @@ import threading
 import time
 
 from tinyserve import __version__
-from tinyserve.engine import Engine
+from tinyserve.engine import Engine, Sequence
 from tinyserve.model import build_model
 from tinyserve.protocol import Answer, BadRequest, Request, error_body
 from tinyserve.wire import Connection, WireError
+from tinyserve.writer import StreamWriter, WholeWriter
 
 #: How long sequences at hand may still run after a stop was asked for.
 STOP_GRACE_S = 0.4
 
-#: How long the writers get to send the last events.
+#: How long the connections' threads get to send the last bytes.
 FLUSH_GRACE_S = 0.2
 
-#: The interpreter's thread switch interval. A writer that has an event to send
-#: should not wait long for the scheduler to give way.
+#: The interpreter's thread switch interval. A new request should not wait long
+#: for the scheduler to give way.
 SWITCH_INTERVAL_S = 0.0005
 
 
@@ -166,35 +169,15 @@ class Server:
         chat = request.path == "/v1/chat/completions"
         wanted = Request(body, chat, tokenizer, options.model, options.max_model_len)
         answer = Answer(wanted, tokenizer, options.model)
-        sequence = self._engine.submit(wanted.prompt, wanted.sampling)
+        keep_alive = request.keep_alive
         if wanted.stream:
-            return self._stream(connection, request, answer, sequence)
-        tokens = []
-        for token, finish_reason in sequence.outputs():
-            if token is not None:
-                tokens.append(token)
-        if finish_reason == "error":
-            raise BadRequest("the engine failed", 500, "InternalServerError")
-        connection.send_json(200, answer.whole(tokens, finish_reason), request.keep_alive)
-        return request.keep_alive
-
-    def _stream(self, connection, request, answer, sequence):
-        try:
             keep_alive = connection.start_stream(request)
-            for event in answer.opening_events():
-                connection.send_event(event)
-            for token, finish_reason in sequence.outputs():
-                if finish_reason == "error":
-                    connection.send_event(answer.error_event("the engine failed"))
-                    break
-                connection.send_event(answer.token_event(token, finish_reason))
-            for event in answer.closing_events(sequence.generated):
-                connection.send_event(event)
-            connection.end_stream()
-            return keep_alive
-        except OSError:
-            self._engine.cancel(sequence)
-            raise
+            writer = StreamWriter(connection, answer)
+        else:
+            writer = WholeWriter(connection, answer, keep_alive)
+        self._engine.submit(Sequence(wanted.prompt, wanted.sampling, writer.emit))
+        writer.finish()
+        return keep_alive
 
 
 def serve(options):

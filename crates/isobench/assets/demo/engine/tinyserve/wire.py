@@ -1,7 +1,7 @@
 """HTTP/1.1 on a socket: requests in, answers out.
 
 Connections are kept open between requests. A streamed answer is sent in the
-chunked encoding, one chunk and one system call for each event, at once.
+chunked encoding, one chunk for each event.
 """
 
 import json
@@ -101,16 +101,24 @@ class Connection:
         self._socket.sendall((head + "\r\n").encode("ascii"))
         return keep_alive
 
-    def send_event(self, event):
-        """Sends one event of a streamed answer."""
-        if self._chunked:
-            event = b"%x\r\n%b\r\n" % (len(event), event)
-        self._socket.sendall(event)
+    def frame(self, event):
+        """Returns the bytes that carry one event of a streamed answer."""
+        return b"%x\r\n%b\r\n" % (len(event), event) if self._chunked else event
 
-    def end_stream(self):
-        """Ends a streamed answer."""
-        if self._chunked:
-            self._socket.sendall(b"0\r\n\r\n")
+    def end_of_stream(self):
+        """Returns the bytes that end a streamed answer."""
+        return b"0\r\n\r\n" if self._chunked else b""
+
+    def send(self, data):
+        """Sends ``data``, however long the client takes to receive it."""
+        self._socket.sendall(data)
+
+    def send_now(self, data):
+        """Sends what the client has room for, without waiting; returns what is left."""
+        try:
+            return data[self._socket.send(data, socket.MSG_DONTWAIT) :]
+        except BlockingIOError:
+            return data
 
     @staticmethod
     def _head(status, content_type, keep_alive):
