@@ -25,8 +25,8 @@ VERSION = "0.32.0"
 IMPORT_NAME = "vllm"
 # What the two commits come to. They follow from the wheel's Python files, the patch and the fixed dates below.
 EXPECTED_COMMITS = {
-    "baseline": "af27d1f95fffe491c373beb73c2e8a72380d3d02",
-    "human": "6e2227483849b032bfc84005ba6a3343511e6afd",
+    "baseline": "d970607c71f884f906c4382e0ad9e6e2e6aa6988",
+    "human": "01a8e56f3bb6510e3696e56abcd2b14ee0b4c0fe",
 }
 IDENTITY = {
     "GIT_AUTHOR_NAME": "isobench example",
@@ -114,9 +114,9 @@ def commit(repository, tag, subject):
     """Commits every file, tags the commit, and holds it against the id that is expected."""
     git(repository, "add", "--all", "--force")
     git(repository, "commit", "--quiet", "--no-gpg-sign", "--no-verify", "--message", subject)
-    found = git(repository, "rev-parse", "HEAD").strip()
-    if found != EXPECTED_COMMITS[tag]:
-        raise PrepareError(f"commit `{tag}` is {found}, expected {EXPECTED_COMMITS[tag]}: another wheel than {VERSION}?")
+    found, expected = git(repository, "rev-parse", "HEAD").strip(), EXPECTED_COMMITS[tag]
+    if found != expected:
+        raise PrepareError(f"commit `{tag}` is {found}, {expected} was expected: another wheel than {VERSION}?")
     git(repository, "tag", "--no-sign", tag)
 
 
