@@ -54,16 +54,18 @@ def main():
 
 
 def prepare(out, wheel):
-    """Writes the whole example into the folder `out`."""
+    """Writes the whole example into the folder `out`, or nothing."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise PrepareError(f"`{out}` is not an empty folder")
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        wheel = wheel or download_wheel(Path(scratch))
-        write_repository(out / "repository", wheel)
-    make_model.write_model(out / "model")
-    shutil.copyfile(HERE / "half-way.patch", out / "half-way.patch")
-    shutil.copyfile(HERE / "task.toml", out / "task.toml")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".prepare-", dir=out.parent) as scratch:
+        wheel = wheel or download_wheel(Path(scratch, "wheel"))
+        made = Path(scratch, "example")
+        write_repository(made / "repository", wheel)
+        make_model.write_model(made / "model")
+        shutil.copyfile(HERE / "half-way.patch", made / "half-way.patch")
+        shutil.copyfile(HERE / "task.toml", made / "task.toml")
+        made.replace(out)
     print(out / "task.toml")
 
 
