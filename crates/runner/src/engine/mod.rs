@@ -1,0 +1,159 @@
+//! What differs between engines: how each is started, and where it keeps its caches.
+
+mod vllm;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use isobench_schema::environment::EngineKind;
+use isobench_schema::task::{OptionValue, ServerSpec};
+
+/// Where and how an engine is to be served.
+#[derive(Debug, Clone, Copy)]
+pub struct Serve<'a> {
+    /// The task's wishes.
+    pub spec: &'a ServerSpec,
+    /// The arm's files.
+    pub tree: &'a Path,
+    /// The Python interpreter, if the engine needs one.
+    pub python: Option<&'a Path>,
+    /// The address to listen on.
+    pub host: &'a str,
+    /// The port to listen on.
+    pub port: u16,
+    /// A private folder for everything that the engine caches.
+    pub caches: &'a Path,
+}
+
+/// A command that can't be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ServeCommandError {
+    /// The command has a placeholder that has no value here.
+    #[error("`{{{name}}}` in the server's command has no value: {why}")]
+    NoValue {
+        /// The placeholder.
+        name: String,
+        /// Why it has none.
+        why: &'static str,
+    },
+    /// The command is empty.
+    #[error("the server's command is empty")]
+    Empty,
+}
+
+/// Returns the command that serves the engine, as an argument list.
+///
+/// # Errors
+/// Returns an error if the command is empty, or has a placeholder that has no value here.
+pub fn command(engine: EngineKind, serve: &Serve<'_>) -> Result<Vec<String>, ServeCommandError> {
+    let own = match engine {
+        EngineKind::Generic => Vec::new(),
+        EngineKind::Vllm => vllm::command(),
+    };
+    let template = if serve.spec.command.is_empty() { &own } else { &serve.spec.command };
+    let mut command = template.iter().map(|argument| fill(argument, serve)).collect::<Result<Vec<_>, _>>()?;
+    if command.is_empty() {
+        return Err(ServeCommandError::Empty);
+    }
+    for (name, value) in &serve.spec.options {
+        let text = match value {
+            OptionValue::Switch(false) => continue,
+            OptionValue::Switch(true) => None,
+            OptionValue::Whole(number) => Some(number.to_string()),
+            OptionValue::Number(number) => Some(number.to_string()),
+            OptionValue::Text(text) => Some(text.clone()),
+        };
+        command.push(format!("--{name}"));
+        command.extend(text);
+    }
+    Ok(command)
+}
+
+/// Replaces the placeholders of one argument.
+fn fill(argument: &str, serve: &Serve<'_>) -> Result<String, ServeCommandError> {
+    let mut text = argument.to_owned();
+    if text.contains("{python}") {
+        let why = "the task's environment has no Python";
+        let python = serve.python.ok_or(ServeCommandError::NoValue { name: "python".to_owned(), why })?;
+        text = text.replace("{python}", &python.to_string_lossy());
+    }
+    Ok(text
+        .replace("{tree}", &serve.tree.to_string_lossy())
+        .replace("{host}", serve.host)
+        .replace("{port}", &serve.port.to_string())
+        .replace("{model}", &serve.spec.model)
+        .replace("{served-model-name}", &serve.spec.served_model_name))
+}
+
+/// Returns the variables that the engine itself needs, before those of the task.
+pub fn variables(engine: EngineKind, serve: &Serve<'_>) -> BTreeMap<String, String> {
+    match engine {
+        EngineKind::Generic => BTreeMap::new(),
+        EngineKind::Vllm => vllm::variables(serve),
+    }
+}
+
+/// Returns the path at which the engine reports its version, which is kept as a claim.
+pub fn version_path(engine: EngineKind) -> &'static str {
+    match engine {
+        EngineKind::Generic | EngineKind::Vllm => "/version",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(command: &[&str], options: &[(&str, OptionValue)]) -> ServerSpec {
+        ServerSpec {
+            command: command.iter().map(|&text| text.to_owned()).collect(),
+            options: options.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+            environment: BTreeMap::new(),
+            pass_environment: Vec::new(),
+            health: "/health".to_owned(),
+            model: "/models/tiny".to_owned(),
+            served_model_name: "tiny".to_owned(),
+            allow_network: false,
+        }
+    }
+
+    fn check(engine: EngineKind, spec: &ServerSpec, python: Option<&Path>, expected: Result<&str, &str>) {
+        let serve = Serve {
+            spec,
+            tree: Path::new("/tree"),
+            python,
+            host: "127.0.0.1",
+            port: 8123,
+            caches: Path::new("/caches"),
+        };
+        let found = command(engine, &serve).map(|command| command.join(" ")).map_err(|error| error.to_string());
+        assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned));
+    }
+
+    #[test]
+    fn placeholders_and_options_are_filled_in() {
+        let options = [
+            ("max-len", OptionValue::Whole(2048)),
+            ("off", OptionValue::Switch(false)),
+            ("on", OptionValue::Switch(true)),
+            ("ratio", OptionValue::Number(0.5)),
+        ];
+        let spec = spec(&["{tree}/engine", "--port", "{port}"], &options);
+        check(EngineKind::Generic, &spec, None, Ok("/tree/engine --port 8123 --max-len 2048 --on --ratio 0.5"));
+    }
+
+    #[test]
+    fn vllm_needs_no_command() {
+        let expected = "/venv/bin/python -m vllm.entrypoints.cli.main serve /models/tiny --host 127.0.0.1 --port 8123 \
+                        --served-model-name tiny";
+        check(EngineKind::Vllm, &spec(&[], &[]), Some(Path::new("/venv/bin/python")), Ok(expected));
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_built_says_why() {
+        let spec_ = spec(&["{python}"], &[]);
+        let expected = "`{python}` in the server's command has no value: the task's environment has no Python";
+        check(EngineKind::Generic, &spec_, None, Err(expected));
+        check(EngineKind::Generic, &spec(&[], &[]), None, Err("the server's command is empty"));
+    }
+}

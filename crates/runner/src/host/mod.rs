@@ -1,0 +1,6 @@
+//! The process host: engines as bare processes of this machine.
+
+pub mod guard;
+pub mod network_trap;
+pub mod process_table;
+pub mod shared_folders;

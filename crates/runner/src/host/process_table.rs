@@ -1,0 +1,233 @@
+//! What the kernel says of processes: who descends from whom, who listens where, what is mapped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use procfs::process::{FDTarget, MMapPath, Process, all_processes};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The variable by which every process of a run is known, also after it has left its group and its parent.
+pub const RUN_MARKER: &str = "ISOBENCH_RUN";
+
+/// A process, as much of it as evidence needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessInfo {
+    /// Its id.
+    pub pid: u32,
+    /// Its parent's id.
+    pub parent: u32,
+    /// Its command's name.
+    pub command: String,
+    /// Clock ticks from boot to its start, which with the id names it for ever.
+    pub started: u64,
+    /// Whether it has ended but wasn't reaped.
+    pub zombie: bool,
+}
+
+/// A listening TCP socket of this network namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    /// The socket's inode.
+    pub inode: u64,
+    /// The address it listens on.
+    pub address: std::net::SocketAddr,
+}
+
+/// Returns every process that can be seen; one that ends meanwhile is left out.
+pub fn processes() -> Vec<ProcessInfo> {
+    let Ok(all) = all_processes() else { return Vec::new() };
+    all.flatten().filter_map(|process| info(&process)).collect()
+}
+
+fn info(process: &Process) -> Option<ProcessInfo> {
+    let stat = process.stat().ok()?;
+    Some(ProcessInfo {
+        pid: u32::try_from(stat.pid).ok()?,
+        parent: u32::try_from(stat.ppid).ok()?,
+        command: stat.comm,
+        started: stat.starttime,
+        zombie: stat.state == 'Z' || stat.state == 'X',
+    })
+}
+
+/// Returns the living descendants of `root`, without `root` itself.
+pub fn descendants(root: u32) -> Vec<ProcessInfo> {
+    let mut children: BTreeMap<u32, Vec<ProcessInfo>> = BTreeMap::new();
+    for process in processes() {
+        children.entry(process.parent).or_default().push(process);
+    }
+    let mut found = Vec::new();
+    let mut open = vec![root];
+    let mut seen = BTreeSet::from([root]);
+    while let Some(parent) = open.pop() {
+        for child in children.remove(&parent).unwrap_or_default() {
+            if seen.insert(child.pid) {
+                open.push(child.pid);
+                found.push(child);
+            }
+        }
+    }
+    found.retain(|process| !process.zombie);
+    found
+}
+
+/// Returns the processes of this user, other than this one, whose environment has [`RUN_MARKER`] set to `run`.
+pub fn marked(run: &str) -> Vec<ProcessInfo> {
+    let Ok(all) = all_processes() else { return Vec::new() };
+    let this = std::process::id();
+    let mut found = Vec::new();
+    for process in all.flatten() {
+        let is_marked = process
+            .environ()
+            .is_ok_and(|variables| variables.get(std::ffi::OsStr::new(RUN_MARKER)).is_some_and(|value| value == run));
+        if is_marked {
+            found.extend(info(&process).filter(|found| found.pid != this && !found.zombie));
+        }
+    }
+    found
+}
+
+/// Sends SIGKILL to a process if it is still the one that was seen, not a later one with its id.
+pub fn kill(process: &ProcessInfo) -> bool {
+    let same = i32::try_from(process.pid)
+        .ok()
+        .and_then(|pid| Process::new(pid).ok())
+        .and_then(|now| now.stat().ok())
+        .is_some_and(|stat| stat.starttime == process.started);
+    same && pid(process.pid).is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
+}
+
+/// Returns the kernel's id type for `pid`.
+pub fn pid(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+/// Returns the sockets that listen on `port`, over IPv4 and IPv6.
+pub fn listeners(port: u16) -> Vec<Listener> {
+    let v4 = procfs::net::tcp().unwrap_or_default();
+    let v6 = procfs::net::tcp6().unwrap_or_default();
+    let listens = |entry: &procfs::net::TcpNetEntry| {
+        entry.state == procfs::net::TcpState::Listen && entry.local_address.port() == port
+    };
+    let listener = |entry: procfs::net::TcpNetEntry| Listener { inode: entry.inode, address: entry.local_address };
+    v4.into_iter().chain(v6).filter(listens).map(listener).collect()
+}
+
+/// Returns the first of `among` that holds the socket with that inode.
+pub fn socket_owner(inode: u64, among: impl IntoIterator<Item = u32>) -> Option<u32> {
+    among.into_iter().find(|&process| sockets(process).contains(&inode))
+}
+
+fn sockets(process: u32) -> BTreeSet<u64> {
+    let Some(process) = open(process) else { return BTreeSet::new() };
+    let Ok(descriptors) = process.fd() else { return BTreeSet::new() };
+    let socket = |target| match target {
+        FDTarget::Socket(inode) => Some(inode),
+        FDTarget::Path(_)
+        | FDTarget::Net(_)
+        | FDTarget::Pipe(_)
+        | FDTarget::AnonInode(_)
+        | FDTarget::MemFD(_)
+        | FDTarget::Other(..)
+        | FDTarget::Unknown(..) => None,
+    };
+    descriptors.flatten().filter_map(|descriptor| socket(descriptor.target)).collect()
+}
+
+fn open(process: u32) -> Option<Process> {
+    Process::new(i32::try_from(process).ok()?).ok()
+}
+
+/// Returns the connections of these processes to addresses that aren't loopback, as `command -> address`.
+pub fn outside_connections(among: &[ProcessInfo]) -> Vec<String> {
+    let entries = procfs::net::tcp().unwrap_or_default().into_iter().chain(procfs::net::tcp6().unwrap_or_default());
+    let outside: BTreeMap<u64, std::net::SocketAddr> = entries
+        .filter(|entry| !entry.remote_address.ip().to_canonical().is_loopback() && entry.remote_address.port() != 0)
+        .map(|entry| (entry.inode, entry.remote_address))
+        .collect();
+    if outside.is_empty() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for process in among {
+        for inode in sockets(process.pid) {
+            if let Some(address) = outside.get(&inode) {
+                found.push(format!("{} ({}) -> {address}", process.command, process.pid));
+            }
+        }
+    }
+    found
+}
+
+/// Returns where a process's executable is, with links resolved.
+pub fn executable(process: u32) -> Option<PathBuf> {
+    open(process)?.exe().ok()
+}
+
+/// Returns a process's working folder.
+pub fn working_folder(process: u32) -> Option<PathBuf> {
+    open(process)?.cwd().ok()
+}
+
+/// Returns a process's environment.
+pub fn environment(process: u32) -> Option<BTreeMap<String, String>> {
+    let variables = open(process)?.environ().ok()?;
+    let text = |value: &std::ffi::OsStr| value.to_string_lossy().into_owned();
+    Some(variables.iter().map(|(name, value)| (text(name), text(value))).collect())
+}
+
+/// Returns the files that a process has mapped and may execute from.
+pub fn mapped_libraries(process: u32) -> BTreeSet<PathBuf> {
+    let Some(maps) = open(process).and_then(|process| process.maps().ok()) else { return BTreeSet::new() };
+    let file = |map: &procfs::process::MemoryMap| match &map.pathname {
+        MMapPath::Path(path) if map.perms.contains(procfs::process::MMPermissions::EXECUTE) => Some(path.clone()),
+        MMapPath::Path(_)
+        | MMapPath::Heap
+        | MMapPath::Stack
+        | MMapPath::TStack(_)
+        | MMapPath::Vdso
+        | MMapPath::Vvar
+        | MMapPath::Vsyscall
+        | MMapPath::Rollup
+        | MMapPath::Anonymous
+        | MMapPath::Vsys(_)
+        | MMapPath::Other(_) => None,
+    };
+    maps.iter().filter_map(file).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_seen_with_its_listener() {
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let found = listeners(port);
+        assert_eq!(found.len(), 1);
+        let this = std::process::id();
+        assert_eq!(socket_owner(found[0].inode, [this]), Some(this));
+        assert!(processes().iter().any(|process| process.pid == this));
+        assert!(!mapped_libraries(this).is_empty());
+        assert_eq!(executable(this), std::env::current_exe().ok());
+    }
+
+    #[test]
+    fn a_child_is_a_descendant_and_is_known_by_its_marker() {
+        let marker = format!("test-{}", std::process::id());
+        let mut child =
+            std::process::Command::new("sleep").arg("60").env(RUN_MARKER, &marker).spawn().expect("sleep exists");
+        assert!(descendants(std::process::id()).iter().any(|process| process.pid == child.id()));
+        // The variables are the child's own only after it has become the program.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while marked(&marker).is_empty() && std::time::Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        let found = marked(&marker);
+        assert_eq!(found.len(), 1);
+        assert!(kill(&found[0]));
+        child.wait().unwrap();
+        assert!(!kill(&found[0]), "a process that is gone is never hit");
+    }
+}

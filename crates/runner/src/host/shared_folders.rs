@@ -1,0 +1,75 @@
+//! Folders that every process of the machine shares: what appears in them while an engine runs.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use isobench_schema::failure::EvidenceLine;
+
+/// The folders that are watched.
+pub const SHARED: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
+
+/// What stood in the shared folders at one moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    entries: BTreeSet<PathBuf>,
+    taken_s: i64,
+    own: Vec<PathBuf>,
+}
+
+impl Snapshot {
+    /// Returns what stands in the shared folders now. Entries that hold or are one of `own` are never reported.
+    pub fn take(own: &[&Path]) -> Self {
+        let taken = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_secs());
+        Self {
+            entries: entries().collect(),
+            taken_s: i64::try_from(taken).unwrap_or(i64::MAX),
+            own: own.iter().map(|path| path.to_path_buf()).collect(),
+        }
+    }
+
+    /// Returns the entries of this user that have appeared since, as evidence.
+    ///
+    /// On a bare process host nobody can tell whose they are, so that they are evidence, not proof.
+    pub fn appeared(&self) -> Vec<EvidenceLine> {
+        let user = rustix::process::geteuid().as_raw();
+        let new = entries().filter(|path| !self.entries.contains(path));
+        let foreign = new.filter(|path| !self.own.iter().any(|own| own.starts_with(path) || path.starts_with(own)));
+        let mut lines = Vec::new();
+        for path in foreign {
+            let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+            // A file system's clock may lag the wall clock by a tick.
+            if metadata.uid() == user && metadata.ctime() >= self.taken_s - 1 {
+                let kind = if metadata.is_dir() { "folder" } else { "file" };
+                let text = format!("new {kind} of {} bytes: {}", metadata.len(), path.display());
+                lines.push(EvidenceLine::new(path.display().to_string(), None, &text));
+            }
+        }
+        lines
+    }
+}
+
+fn entries() -> impl Iterator<Item = PathBuf> {
+    let list = |folder: &&str| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    SHARED.iter().flat_map(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_file_is_reported_and_an_own_one_is_not() {
+        let own = tempfile::Builder::new().prefix("isobench-own-").tempdir_in("/tmp").unwrap();
+        let snapshot = Snapshot::take(&[own.path()]);
+        let own_later = Path::new("/tmp").join(own.path().file_name().unwrap()).join("x");
+        fs::write(own_later, "x").unwrap();
+        let file = tempfile::Builder::new().prefix("isobench-left-").tempfile_in("/dev/shm").unwrap();
+        let lines = snapshot.appeared();
+        assert!(lines.iter().any(|line| line.text.contains("isobench-left-")), "{lines:?}");
+        assert!(!lines.iter().any(|line| line.text.contains("isobench-own-")), "{lines:?}");
+        drop(file);
+    }
+}

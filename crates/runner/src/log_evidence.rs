@@ -1,0 +1,97 @@
+//! The telling lines of an engine's log, with their places.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use isobench_schema::failure::EvidenceLine;
+
+/// How much of a log's end is searched.
+const END: u64 = 256 * 1024;
+/// How many of the last lines are kept.
+const LAST_LINES: usize = 12;
+
+/// Returns the lines that tell most of a log's end: the last one that names an error first, then the last ones.
+/// A log that is absent or empty has none.
+pub(crate) fn telling_lines(path: &Path, name: &str) -> Vec<EvidenceLine> {
+    let Ok((first, text)) = end_of(path) else { return Vec::new() };
+    let lines: Vec<(u64, &str)> = (first..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
+    let skipped = lines.len().saturating_sub(LAST_LINES);
+    let error = lines.iter().rev().find(|(_, line)| names_error(line));
+    let last = lines.iter().skip(skipped).filter(|line| Some(*line) != error);
+    error.into_iter().chain(last).map(|(line, text)| EvidenceLine::new(name, Some(*line), text)).collect()
+}
+
+/// Returns whether a line names an error, as Python, Rust and C programs write them.
+fn names_error(line: &str) -> bool {
+    let head = line.trim_start().split([':', ' ', '(']).next().unwrap_or_default();
+    head.ends_with("Error") || head.ends_with("Exception") || line.contains(" panicked at ") || line.contains("error: ")
+}
+
+/// Returns the number of the first line of a file's end, and that end, which begins with a whole line.
+fn end_of(path: &Path) -> io::Result<(u64, String)> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let start = length.saturating_sub(END);
+    let mut first = 1;
+    if start > 0 {
+        let mut reader = BufReader::with_capacity(1 << 20, file.try_clone()?.take(start));
+        loop {
+            let bytes = reader.fill_buf()?;
+            if bytes.is_empty() {
+                break;
+            }
+            first += u64::try_from(bytes.iter().filter(|&&byte| byte == b'\n').count()).unwrap_or(0);
+            let read = bytes.len();
+            reader.consume(read);
+        }
+        file.seek(SeekFrom::Start(start))?;
+    }
+    let mut bytes = Vec::new();
+    file.take(END).read_to_end(&mut bytes)?;
+    if start > 0 {
+        // The first line of the end is most likely cut.
+        let cut = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |place| place + 1);
+        bytes.drain(..cut);
+        first += 1;
+    }
+    Ok((first, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(log: &str, expected: &[(u64, &str)]) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, log).unwrap();
+        let lines = telling_lines(&path, "server.stderr");
+        let found: Vec<(u64, &str)> = lines.iter().map(|line| (line.line.unwrap(), line.text.as_str())).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_error_comes_first() {
+        let log = "start\nTraceback (most recent call last):\n  File \"x.py\"\nValueError: no such flag\n\nbye\n";
+        let expected = [
+            (4, "ValueError: no such flag"),
+            (1, "start"),
+            (2, "Traceback (most recent call last):"),
+            (3, "  File \"x.py\""),
+            (6, "bye"),
+        ];
+        check(log, &expected);
+        check("", &[]);
+    }
+
+    #[test]
+    fn a_long_log_keeps_its_line_numbers() {
+        let mut log = "0123456789abcdef\n".repeat(40_000);
+        log.push_str("OSError: last\n");
+        let lines_before = 40_000;
+        let mut expected = vec![(lines_before + 1, "OSError: last")];
+        expected.extend((lines_before - 10..=lines_before).map(|line| (line, "0123456789abcdef")));
+        check(&log, &expected);
+    }
+}
