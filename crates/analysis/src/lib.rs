@@ -1,1 +1,3 @@
 //! From stored evidence to numbers, validity and verdicts. Pure.
+
+pub mod stats;
