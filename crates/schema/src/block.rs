@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{EngineKind, EnvironmentSpec, Isolation};
+use crate::event::BlockEnd;
 use crate::failure::Failure;
 use crate::format::Stored;
 use crate::ids::{ArmId, BlockId};
+use crate::outcome::LaunchRecord;
 use crate::task::{Limits, MetricSpec, ServerSpec};
 use crate::units::Seconds;
 use crate::workload::Workload;
@@ -60,5 +62,22 @@ pub struct BlockSpec {
 
 impl Stored for BlockSpec {
     const NAME: &'static str = "block-spec";
+    const VERSION: u32 = 1;
+}
+
+/// How a block that ran in a folder of its own ended. Its file is written last, so that a folder without it isn't complete.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockComplete {
+    /// The task, block and attempt.
+    pub id: BlockId,
+    /// What became of the attempt.
+    pub end: BlockEnd,
+    /// The records of its launches, in their order.
+    pub launches: Vec<LaunchRecord>,
+}
+
+impl Stored for BlockComplete {
+    const NAME: &'static str = "block-complete";
     const VERSION: u32 = 1;
 }

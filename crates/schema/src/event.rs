@@ -1,5 +1,7 @@
 //! The events of a run: the one seam between what happens and who watches or stores it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, spelt_enum};
@@ -97,6 +99,10 @@ pub enum EventKind {
         end: BlockEnd,
         /// The records of its launches, in their order.
         launches: Vec<LaunchRecord>,
+        /// What the checks at the end of the block found against an arm whose launch was measured. It decides which arms
+        /// need no further launches; the judgement looks at the evidence anew.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        charged: BTreeMap<ArmId, Failure>,
     },
     /// The coordinator has stopped.
     RunEnded {
@@ -141,7 +147,8 @@ mod tests {
     #[test]
     fn an_event_is_one_flat_object() {
         let id = BlockId { task: TaskId::new("t").unwrap(), block: 0, attempt: 1 };
-        let kind = EventKind::BlockEnded { id, end: BlockEnd::Complete, launches: Vec::new() };
+        let kind =
+            EventKind::BlockEnded { id, end: BlockEnd::Complete, launches: Vec::new(), charged: BTreeMap::new() };
         let event = Event { sequence: 3, at_ms: Millis::new(1.5).unwrap(), kind };
         let text = serde_json::to_string(&event).unwrap();
         assert_eq!(
