@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{EngineKind, EnvironmentSpec, Isolation};
-use crate::event::BlockEnd;
+use crate::event::{BlockEnd, EventKind};
 use crate::failure::Failure;
 use crate::format::Stored;
 use crate::ids::{ArmId, BlockId};
@@ -75,6 +75,15 @@ pub struct BlockComplete {
     pub end: BlockEnd,
     /// The records of its launches, in their order.
     pub launches: Vec<LaunchRecord>,
+    /// What the checks at the end of the block found against an arm whose launch was measured.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub charged: BTreeMap<ArmId, Failure>,
+}
+
+impl From<BlockComplete> for EventKind {
+    fn from(BlockComplete { id, end, launches, charged }: BlockComplete) -> Self {
+        Self::BlockEnded { id, end, launches, charged }
+    }
 }
 
 impl Stored for BlockComplete {

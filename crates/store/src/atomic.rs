@@ -1,0 +1,214 @@
+//! Files that are whole or not there, and the difference between a full disk and every other refusal.
+
+use std::error::Error;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::layout::TEMPORARY;
+
+/// Why a file couldn't be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The disk, the quota or the file size limit doesn't hold any more.
+    #[error("no space is left to write `{path}`")]
+    DiskFull {
+        /// What was being written.
+        path: PathBuf,
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Anything else.
+    #[error("failed to {action} `{path}`")]
+    Io {
+        /// What was tried: a verb.
+        action: &'static str,
+        /// On which file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    /// Returns the error for what the operating system said when `action` (a verb) was tried on `path`.
+    pub fn new(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        let path = path.into();
+        if says_disk_full(&source) { Self::DiskFull { path, source } } else { Self::Io { action, path, source } }
+    }
+
+    /// Returns a function that makes the error, for `map_err`.
+    pub(crate) fn on<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + use<'a> {
+        move |source| Self::new(action, path, source)
+    }
+}
+
+fn says_disk_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+}
+
+/// Returns whether an error, or anything that caused it, is a full disk: ENOSPC, EDQUOT or EFBIG.
+pub fn is_disk_full(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(says_disk_full) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// Writes a file so that after any crash it has either its old bytes or all of the new ones, and the new ones once this
+/// has returned.
+///
+/// # Errors
+/// Returns [`StoreError::DiskFull`] if there is no space, and the old file is as it was.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let folder = folder_of(path);
+    let mut file = temporary_in(folder)?;
+    file.write_all(bytes).map_err(StoreError::on("write", path))?;
+    put_in_place(file, path)
+}
+
+/// Returns an empty file of the folder that vanishes unless [`put_in_place`] is called with it.
+pub(crate) fn temporary_in(folder: &Path) -> Result<NamedTempFile, StoreError> {
+    // Others may read what the umask lets them; `tempfile` alone would make a file for its owner only.
+    let permissions = Permissions::from_mode(0o666);
+    tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        .permissions(permissions)
+        .tempfile_in(folder)
+        .map_err(StoreError::on("create a file in", folder))
+}
+
+/// Gives a finished file its name, and returns when both have reached the disk.
+pub(crate) fn put_in_place(file: NamedTempFile, path: &Path) -> Result<(), StoreError> {
+    file.as_file().sync_all().map_err(StoreError::on("write", path))?;
+    file.persist(path).map_err(|error| StoreError::new("write", path, error.error))?;
+    sync_folder(folder_of(path))
+}
+
+/// Returns when the names in a folder have reached the disk.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // Some network file systems can't do it and need not.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        other => other.map_err(StoreError::on("write", folder)),
+    }
+}
+
+/// Creates a folder and those above it, each on the disk when this returns.
+pub(crate) fn create_folder(path: &Path) -> Result<(), StoreError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let above = folder_of(path);
+    create_folder(above)?;
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        other => other.map_err(StoreError::on("create the folder", path)),
+    }?;
+    sync_folder(above)
+}
+
+/// Removes unfinished files that a process which was killed has left in a folder. A folder that isn't there has none.
+pub(crate) fn sweep(folder: &Path) -> Result<(), StoreError> {
+    for path in names(folder)? {
+        let unfinished = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY));
+        if unfinished && path.symlink_metadata().is_ok_and(|data| data.is_file()) {
+            fs::remove_file(&path).map_err(StoreError::on("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the paths in a folder, sorted; none if it isn't there.
+pub(crate) fn names(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(StoreError::on("read the folder", folder))?,
+    };
+    let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
+    let mut paths = paths.map_err(StoreError::on("read the folder", folder))?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// Returns a whole file's bytes, or `None` if it isn't there.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some).map_err(StoreError::on("read", path)),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_else_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        for text in ["one", "two"] {
+            write_atomically(&path, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(names(dir.path()).unwrap(), [path]);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("tmp-abc"), "half").unwrap();
+        fs::write(dir.path().join("whole"), "").unwrap();
+        sweep(dir.path()).unwrap();
+        assert_eq!(names(dir.path()).unwrap(), [dir.path().join("whole")]);
+        sweep(&dir.path().join("absent")).unwrap();
+    }
+
+    #[test]
+    fn a_full_disk_is_told_from_other_refusals() {
+        let path = Path::new("/dev/full");
+        let mut file = File::options().write(true).open(path).unwrap();
+        let full = StoreError::new("write", path, file.write_all(b"x").unwrap_err());
+        assert!(matches!(full, StoreError::DiskFull { .. }), "{full:?}");
+        assert_eq!(full.to_string(), "no space is left to write `/dev/full`");
+        let cases = [(libc_code("ENOSPC"), true), (libc_code("EDQUOT"), true), (libc_code("EFBIG"), true), (13, false)];
+        for (code, expected) in cases {
+            let error = StoreError::new("write", "x", io::Error::from_raw_os_error(code));
+            assert_eq!(is_disk_full(&error), expected, "{code}");
+            assert_eq!(matches!(error, StoreError::DiskFull { .. }), expected, "{code}");
+        }
+    }
+
+    fn libc_code(name: &str) -> i32 {
+        use rustix::io::Errno;
+        match name {
+            "ENOSPC" => Errno::NOSPC,
+            "EDQUOT" => Errno::DQUOT,
+            _ => Errno::FBIG,
+        }
+        .raw_os_error()
+    }
+
+    #[test]
+    fn a_refusal_names_the_action_and_the_path() {
+        let error = write_atomically(Path::new("/proc/none/x"), b"").unwrap_err();
+        assert_eq!(error.to_string(), "failed to create a file in `/proc/none`");
+        assert!(!is_disk_full(&error));
+    }
+}
