@@ -1,1 +1,14 @@
-//! Pages from judgements: terminal, Markdown, JSON and one self-contained HTML file.
+//! Pages from judgements and plans: terminal, Markdown, JSON, CSV, one self-contained HTML file, and the live view.
+//!
+//! Every function here is pure, from data to text. Numbers are formatted once, in [`view`]; the renderers only place them.
+
+pub mod csv;
+pub mod html;
+pub mod json;
+pub mod live;
+pub mod markdown;
+pub(crate) mod number;
+pub mod terminal;
+pub(crate) mod text;
+pub mod view;
+pub mod words;

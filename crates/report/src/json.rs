@@ -1,0 +1,56 @@
+//! The contract for scripts: tasks and contrasts by name, taken from the judgement as it is stored.
+//!
+//! A stored judgement holds everything that is here under the same names, so that `jq` expressions written for one work on
+//! the other. This is the smaller object.
+
+use isobench_schema::verdict::{Contrast, Judgement, TaskJudgement};
+use serde_json::{Map, Value, json};
+
+/// Returns `{"tasks": [{"id", "standing", "contrasts": [..]}]}`. What wasn't measured is `null`, as it is stored; fields
+/// that apply only sometimes, such as `charged_to` and `speedup`, are left out where they don't.
+pub fn contract(judgement: &Judgement) -> Value {
+    json!({ "tasks": judgement.tasks.iter().map(task).collect::<Vec<_>>() })
+}
+
+fn task(task: &TaskJudgement) -> Value {
+    json!({
+        "id": task.id.as_str(),
+        "standing": task.standing.as_str(),
+        "contrasts": task.contrasts.iter().map(contrast).collect::<Vec<_>>(),
+    })
+}
+
+fn contrast(contrast: &Contrast) -> Value {
+    let mut object = Map::new();
+    let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
+    put("of", contrast.of.to_string().into());
+    put("against", contrast.against.to_string().into());
+    put("metric", contrast.metric.as_str().into());
+    put("verdict", contrast.verdict.as_str().into());
+    put("estimate", contrast.estimate.into());
+    put("low", contrast.low.into());
+    put("high", contrast.high.into());
+    put("p", contrast.p.into());
+    put("blocks", contrast.blocks.into());
+    put("reason", contrast.reason.as_str().into());
+    let numbers = [
+        ("speedup", contrast.speedup),
+        ("sign_flip_p", contrast.sign_flip_p),
+        ("hodges_lehmann", contrast.hodges_lehmann),
+        ("equivalence_low", contrast.equivalence_low),
+        ("equivalence_high", contrast.equivalence_high),
+        ("mde", contrast.mde),
+    ];
+    for (name, value) in numbers {
+        if let Some(value) = value {
+            put(name, value.into());
+        }
+    }
+    if let Some(blocks) = contrast.blocks_needed {
+        put("blocks_needed", blocks.into());
+    }
+    if let Some(arm) = &contrast.charged_to {
+        put("charged_to", arm.to_string().into());
+    }
+    Value::Object(object)
+}

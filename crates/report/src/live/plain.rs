@@ -1,0 +1,75 @@
+//! The events as lines of a log, where there is no terminal.
+
+use isobench_schema::event::{BlockEnd, Event, EventKind, LaunchStage};
+use isobench_schema::failure::Failure;
+use isobench_schema::outcome::{LaunchRecord, Outcome};
+
+use crate::number::counted;
+use crate::text::clean;
+
+/// Returns the line for an event, with the time of day in UTC, or `None` for an event that only a live view shows.
+pub fn plain_line(event: &Event) -> Option<String> {
+    let text = match &event.kind {
+        EventKind::RunStarted { run, plan, isobench, .. } => {
+            format!("run {run} started, plan {}, isobench {}", plan.short(), clean(isobench))
+        }
+        EventKind::OrphansEnded { processes } => {
+            let number = u64::try_from(processes.len()).unwrap_or(u64::MAX);
+            let noun = if number == 1 { "1 process".to_owned() } else { format!("{number} processes") };
+            format!("ended {noun} that an earlier coordinator left behind")
+        }
+        EventKind::BlockStarted { id, order } => {
+            let arms: Vec<String> = order.iter().map(ToString::to_string).collect();
+            format!("{id} started: {}", arms.join(", "))
+        }
+        EventKind::LaunchStage { launch, stage } => match stage {
+            LaunchStage::Environment | LaunchStage::Starting | LaunchStage::Measuring => format!("{launch} {stage}"),
+            LaunchStage::Ready | LaunchStage::WarmUp | LaunchStage::Stopping | LaunchStage::Finished => return None,
+        },
+        EventKind::BlockEnded { id, end, launches, charged } => {
+            let outcomes: Vec<String> =
+                launches.iter().map(|record| outcome(record, charged.get(&record.launch.arm))).collect();
+            let what = block_end(end);
+            if outcomes.is_empty() { format!("{id} {what}") } else { format!("{id} {what}: {}", outcomes.join("; ")) }
+        }
+        EventKind::RunEnded { end, message } => match message {
+            Some(message) => format!("run {end}: {}", clean(message)),
+            None => format!("run {end}"),
+        },
+    };
+    Some(format!("{} {text}", time_of_day(event.at_ms.get())))
+}
+
+fn outcome(record: &LaunchRecord, charged: Option<&Failure>) -> String {
+    let arm = &record.launch.arm;
+    match &record.outcome {
+        Outcome::Measured => {
+            let mut text = format!("{arm} measured");
+            if !record.incidents.is_empty() {
+                let incidents = u64::try_from(record.incidents.len()).unwrap_or(u64::MAX);
+                text.push_str(&format!(" with {}", counted(incidents, "incident")));
+            }
+            if let Some(failure) = charged {
+                text.push_str(&format!(", but doesn't count, {}", clean(&failure.to_string())));
+            }
+            text
+        }
+        Outcome::Failed { failure } => format!("{arm} failed, {}", clean(&failure.to_string())),
+        Outcome::Interrupted => format!("{arm} interrupted"),
+    }
+}
+
+fn block_end(end: &BlockEnd) -> String {
+    match end {
+        BlockEnd::Complete => "complete".to_owned(),
+        BlockEnd::Interrupted => "interrupted; it will run again".to_owned(),
+        BlockEnd::Spoilt { failure } => format!("spoilt by {}", clean(&failure.to_string())),
+    }
+}
+
+/// Returns the time of day in UTC, such as `14:03:22Z`.
+fn time_of_day(at_ms: f64) -> String {
+    let seconds = (at_ms / 1000.0).floor() % 86_400.0;
+    let (hours, minutes) = ((seconds / 3600.0).floor(), (seconds % 3600.0 / 60.0).floor());
+    format!("{hours:02}:{minutes:02}:{:02}Z", seconds % 60.0)
+}

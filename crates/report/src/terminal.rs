@@ -1,0 +1,59 @@
+//! Judgements and plans as plain text for a terminal, coloured only when asked.
+
+mod judgement;
+mod plan;
+mod table;
+
+use crate::words::Tone;
+
+pub use judgement::judgement;
+pub use plan::{explain, plan};
+
+/// How to write for a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Whether ANSI colours may be used.
+    pub color: bool,
+}
+
+impl Default for Style {
+    /// 100 columns without colour, for pipes and files.
+    fn default() -> Self {
+        Self { width: 100, color: false }
+    }
+}
+
+impl Style {
+    fn paint(self, tone: Tone, text: &str) -> String {
+        self.code(tone.ansi(), text)
+    }
+
+    fn bold(self, text: &str) -> String {
+        self.code("1", text)
+    }
+
+    fn code(self, code: &str, text: &str) -> String {
+        if self.color && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    /// Appends `text` in lines that fit, indented by `indent` columns; the first line starts with `first` instead.
+    fn paragraph(self, out: &mut String, first: &str, text: &str) {
+        let indent = crate::text::width(first);
+        let lines = crate::text::wrap(text, self.width.saturating_sub(indent));
+        if lines.is_empty() {
+            out.push_str(first.trim_end());
+            out.push('\n');
+        }
+        for (place, line) in lines.iter().enumerate() {
+            if place == 0 {
+                out.push_str(first);
+            } else {
+                out.push_str(&" ".repeat(indent));
+            }
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! A plan as a terminal page: what would run, on what, and how long it would take.
+
+use std::collections::BTreeMap;
+
+use isobench_schema::environment::{EnvironmentSpec, Python};
+use isobench_schema::ids::{EnvironmentId, TaskId};
+use isobench_schema::plan::{Design, Plan, PlannedTask};
+
+use super::Style;
+use super::judgement::section;
+use super::table::{Cell, Column, Layout, table};
+use crate::number::{self, counted};
+use crate::text::{self, clean};
+use crate::view::{deviation_view, exclusion_view, problem_view, workload};
+use crate::words;
+
+/// What a plan can't say before the machine's spread is known.
+const UNKNOWN_EFFECT: &str = "smallest effect these blocks can find: unknown until the spread of this machine is measured \
+(isobench noise)";
+
+/// How many blocks `explain` lists.
+const LISTED_BLOCKS: usize = 12;
+
+/// Returns what the plan would run.
+pub fn plan(plan: &Plan, style: Style) -> String {
+    let mut out = String::new();
+    head(&mut out, plan, style);
+    for task in &plan.tasks {
+        section(&mut out, task.id.as_str(), style);
+        summary(&mut out, task, style);
+        environments(&mut out, task, style);
+        notes(&mut out, task, style);
+    }
+    if !plan.tasks.is_empty() {
+        out.push('\n');
+        style.paragraph(&mut out, "", UNKNOWN_EFFECT);
+    }
+    exclusions(&mut out, plan, None, style);
+    problems(&mut out, plan, style);
+    out
+}
+
+/// Returns everything that the plan says about one task, or `None` if it doesn't name it.
+pub fn explain(plan: &Plan, id: &TaskId, style: Style) -> Option<String> {
+    let mut out = String::new();
+    let excluded = plan.exclusions.iter().any(|exclusion| exclusion.task == *id);
+    let task = plan.task(id);
+    if task.is_none() && !excluded {
+        return None;
+    }
+    out.push_str(&style.bold(id.as_str()));
+    out.push('\n');
+    if let Some(task) = task {
+        summary(&mut out, task, style);
+        style.paragraph(&mut out, "  ", UNKNOWN_EFFECT);
+        looks(&mut out, &task.design, style);
+        environments(&mut out, task, style);
+        notes(&mut out, task, style);
+        limits(&mut out, task, style);
+        order(&mut out, task, style);
+    } else {
+        out.push_str("  is not run\n");
+    }
+    exclusions(&mut out, plan, Some(id), style);
+    Some(out)
+}
+
+fn head(out: &mut String, plan: &Plan, style: Style) {
+    let launches: u64 = plan.tasks.iter().map(launches).sum();
+    let tasks = u64::try_from(plan.tasks.len()).unwrap_or(u64::MAX);
+    let line = format!(
+        "plan of {}: {}, {}, about {}",
+        clean(&plan.dataset),
+        counted(tasks, "task"),
+        counted(launches, "launch"),
+        number::duration(plan.estimate_s())
+    );
+    for line in text::wrap(&line, style.width) {
+        out.push_str(&style.bold(&line));
+        out.push('\n');
+    }
+    let patches = if plan.allow_unisolated { "agent patches may run without it" } else { "needed for agent patches" };
+    let made = format!(
+        "made by {}, seed {}, facts {}, isolation {} ({patches})",
+        clean(&plan.planner),
+        plan.seed,
+        plan.facts.short(),
+        plan.isolation
+    );
+    style.paragraph(out, "", &made);
+}
+
+fn launches(task: &PlannedTask) -> u64 {
+    u64::from(task.design.blocks()) * u64::try_from(task.arms.len()).unwrap_or(u64::MAX)
+}
+
+fn summary(out: &mut String, task: &PlannedTask, style: Style) {
+    if let Some(title) = &task.title {
+        style.paragraph(out, "  ", &clean(title));
+    }
+    let arms: Vec<String> = task.arms.iter().map(|arm| arm.arm.to_string()).collect();
+    style.paragraph(out, "  arms      ", &arms.join(", "));
+    let absent: Vec<String> = task.not_run.iter().map(ToString::to_string).collect();
+    if !absent.is_empty() {
+        style.paragraph(out, "  not run   ", &format!("{} (no patch)", absent.join(", ")));
+    }
+    let design = format!(
+        "{} of {}, {}, window at least {}, about {}",
+        counted(task.design.blocks(), "block"),
+        counted(u64::try_from(task.arms.len()).unwrap_or(u64::MAX), "launch"),
+        counted(u64::try_from(task.design.looks.len()).unwrap_or(u64::MAX), "look"),
+        number::duration(task.design.min_window_s.get()),
+        number::duration(task.estimate_s.get())
+    );
+    style.paragraph(out, "  design    ", &design);
+    let metric = format!(
+        "{} in {}, {}, margin {}",
+        task.metric.primary,
+        task.metric.primary.unit(),
+        words::direction(task.metric.direction),
+        number::percent(task.metric.margin)
+    );
+    style.paragraph(out, "  metric    ", &metric);
+    style.paragraph(out, "  workload  ", &workload(&task.workload, &task.server.model));
+}
+
+fn looks(out: &mut String, design: &Design, style: Style) {
+    for look in &design.looks {
+        let line = format!(
+            "after {}: difference at p < {}, equivalence at {} a side",
+            counted(look.blocks, "block"),
+            look.level,
+            look.equivalence_level
+        );
+        style.paragraph(out, "  look      ", &line);
+    }
+}
+
+fn environments(out: &mut String, task: &PlannedTask, style: Style) {
+    let mut arms: BTreeMap<&EnvironmentId, Vec<String>> = BTreeMap::new();
+    for arm in &task.arms {
+        arms.entry(&arm.environment).or_default().push(arm.arm.to_string());
+    }
+    let columns = [
+        Column { title: "environment", layout: Layout::Word },
+        Column { title: "of", layout: Layout::Name },
+        Column { title: "from", layout: Layout::Word },
+        Column { title: "commit", layout: Layout::Word },
+        Column { title: "patch", layout: Layout::Name },
+        Column { title: "python", layout: Layout::Name },
+    ];
+    let row = |(id, arms): (&&EnvironmentId, &Vec<String>)| {
+        let name = id.as_str().get(..12).unwrap_or(id.as_str());
+        let mut cells = vec![Cell::plain(name), Cell::plain(arms.join(", "))];
+        match task.environments.get(*id) {
+            Some(spec) => cells.extend(environment(spec)),
+            None => cells.extend([
+                Cell::plain("missing from the plan"),
+                Cell::plain("–"),
+                Cell::plain("–"),
+                Cell::plain("–"),
+            ]),
+        }
+        cells
+    };
+    table(out, &columns, &arms.iter().map(row).collect::<Vec<_>>(), style);
+}
+
+fn environment(spec: &EnvironmentSpec) -> [Cell; 4] {
+    let patch = spec.source.patch.as_ref();
+    let patch = patch.map(|patch| format!("{} {}", patch.digest.short(), clean(&patch.name)));
+    let python = match &spec.python {
+        Python::Absent => "none".to_owned(),
+        Python::System => "the machine's".to_owned(),
+        Python::Venv(venv) => {
+            let packages = u64::try_from(venv.requirements.len() + venv.no_dependencies.len()).unwrap_or(u64::MAX);
+            format!("{}, {}", clean(venv.python.as_deref().unwrap_or("python3")), counted(packages, "requirement"))
+        }
+    };
+    [
+        Cell::plain(spec.rung.as_str()),
+        Cell::plain(spec.source.commit.short()),
+        Cell::optional(patch.as_ref()),
+        Cell::plain(python),
+    ]
+}
+
+fn notes(out: &mut String, task: &PlannedTask, style: Style) {
+    for deviation in &task.deviations {
+        style.paragraph(out, "  † ", &deviation_view(deviation).sentence());
+    }
+}
+
+fn limits(out: &mut String, task: &PlannedTask, style: Style) {
+    let show = |seconds: isobench_schema::units::Seconds| number::duration(seconds.get());
+    let limits = &task.limits;
+    let line = format!(
+        "build {}, ready {}, request {}, stall {}, workload {}, stop {}; {} may fail",
+        show(limits.build_s),
+        show(limits.ready_s),
+        show(limits.request_s),
+        show(limits.stall_s),
+        show(limits.workload_s),
+        show(limits.stop_s),
+        counted(limits.failed_requests, "request")
+    );
+    style.paragraph(out, "  limits    ", &line);
+    let mut needs = vec![counted(task.requirements.devices, "device")];
+    needs.extend(task.requirements.memory_gib.map(|gib| format!("{gib} GiB memory")));
+    needs.extend(task.requirements.disk_gib.map(|gib| format!("{gib} GiB disk")));
+    style.paragraph(out, "  needs     ", &needs.join(", "));
+}
+
+fn order(out: &mut String, task: &PlannedTask, style: Style) {
+    match Plan::blocks(task) {
+        Ok(blocks) => {
+            for block in blocks.iter().take(LISTED_BLOCKS) {
+                let order: Vec<String> = block.order.iter().map(ToString::to_string).collect();
+                style.paragraph(out, &format!("  block {:<4}", block.block), &order.join(", "));
+            }
+            let left = u64::try_from(blocks.len().saturating_sub(LISTED_BLOCKS)).unwrap_or(u64::MAX);
+            if left > 0 {
+                out.push_str(&format!("  and {}\n", counted(left, "more block")));
+            }
+        }
+        Err(error) => style.paragraph(out, "  blocks    ", &error.to_string()),
+    }
+}
+
+fn exclusions(out: &mut String, plan: &Plan, only: Option<&TaskId>, style: Style) {
+    let wanted = plan.exclusions.iter().filter(|exclusion| only.is_none_or(|id| exclusion.task == *id));
+    let items: Vec<_> = wanted.map(exclusion_view).collect();
+    if !items.is_empty() {
+        section(out, "Not run", style);
+    }
+    for item in items {
+        style.paragraph(out, "  - ", &format!("{} ({}): {}", item.what, item.reason, item.message));
+    }
+}
+
+fn problems(out: &mut String, plan: &Plan, style: Style) {
+    if !plan.problems.is_empty() {
+        section(out, "Could not be read", style);
+    }
+    for item in plan.problems.iter().map(problem_view) {
+        style.paragraph(out, "  - ", &format!("{}: {}", item.place, item.message));
+    }
+}

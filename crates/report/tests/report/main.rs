@@ -1,0 +1,5 @@
+//! The reports as people see them, from hand-made judgements, plans and events.
+
+mod formats;
+mod live;
+mod sample;

@@ -1,0 +1,418 @@
+//! Hand-made judgements and plans: every verdict, hostile text, and odd shapes.
+
+use std::collections::BTreeMap;
+
+use isobench_schema::deviation::{Deviation, DeviationKind};
+use isobench_schema::environment::{EngineKind, EnvironmentSpec, Isolation, Patch, Python, Rung, Source};
+use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
+use isobench_schema::ids::{ArmId, CommitId, Digest, RunId, TaskId};
+use isobench_schema::measurement::{Direction, MetricName};
+use isobench_schema::plan::{
+    Design, Exclusion, ExclusionReason, Look, Plan, PlannedArm, PlannedContrast, PlannedTask, Problem,
+};
+use isobench_schema::task::{Limits, MetricSpec, Requirements, ServerSpec};
+use isobench_schema::units::Seconds;
+use isobench_schema::verdict::{
+    ArmJudgement, BlockCounts, BlockDifference, BlockValue, Contrast, CountedFailure, Judgement, Standing,
+    TaskJudgement, Verdict,
+};
+use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
+
+/// Text that tries to be markup in every format.
+pub(crate) const HOSTILE: &str = "<script>alert('x')</script> & \"q\" | `tick` \u{1b}[31mred\u{7} \u{202e}drowssap שלום ]]> --> @all #1 https://x.invalid";
+
+pub(crate) fn arm(name: &str) -> ArmId {
+    name.parse().unwrap()
+}
+
+/// A spread that looks random and is the same everywhere: between -1 and 1.
+fn wobble(place: u32, salt: u32) -> f64 {
+    let mixed = (place.wrapping_mul(2_654_435_761) ^ salt.wrapping_mul(40_503)).wrapping_mul(2_246_822_519);
+    f64::from(mixed >> 8) / f64::from(1u32 << 23) - 1.0
+}
+
+/// A contrast with numbers around `ratio`.
+pub(crate) fn contrast(of: &str, against: &str, verdict: Verdict, ratio: f64) -> Contrast {
+    let estimate = ratio.ln();
+    let salt = u32::try_from(of.len()).unwrap();
+    let differences: Vec<BlockDifference> =
+        (0..6).map(|block| BlockDifference { block, log_ratio: estimate + 0.02 * wobble(block, salt) }).collect();
+    Contrast {
+        estimate: Some(estimate),
+        low: Some(estimate - 0.015),
+        high: Some(estimate + 0.015),
+        p: Some(if estimate.abs() > 0.015 { 0.000_04 } else { 0.41 }),
+        blocks: 6,
+        speedup: Some(ratio),
+        sign_flip_p: Some(0.031_25),
+        hodges_lehmann: Some(estimate),
+        mde: Some(0.021),
+        differences,
+        ..absent(of, against, verdict, "it is as it is")
+    }
+}
+
+/// A contrast without numbers.
+pub(crate) fn absent(of: &str, against: &str, verdict: Verdict, reason: &str) -> Contrast {
+    Contrast {
+        of: arm(of),
+        against: arm(against),
+        metric: MetricName::OutputThroughput,
+        verdict,
+        estimate: None,
+        low: None,
+        high: None,
+        p: None,
+        blocks: 0,
+        reason: reason.to_owned(),
+        charged_to: None,
+        speedup: None,
+        sign_flip_p: None,
+        hodges_lehmann: None,
+        equivalence_low: None,
+        equivalence_high: None,
+        mde: None,
+        blocks_needed: None,
+        look: None,
+        differences: Vec::new(),
+    }
+}
+
+/// An arm whose values lie around `mean`.
+pub(crate) fn measured(name: &str, mean: f64) -> ArmJudgement {
+    let salt = u32::try_from(name.len()).unwrap() + 17;
+    let value =
+        |block: u32| BlockValue { block, position: block % 3, value: mean * (1.0 + 0.03 * wobble(block, salt)) };
+    ArmJudgement {
+        arm: arm(name),
+        launches: 6,
+        valid: 6,
+        values: (0..6).map(value).collect(),
+        means: BTreeMap::from([
+            (MetricName::OutputThroughput, mean),
+            (MetricName::MeanTtftMs, 12_000.0 / mean),
+            (MetricName::P90E2elMs, 90_000.0 / mean),
+        ]),
+        failures: Vec::new(),
+        incidents: Vec::new(),
+    }
+}
+
+/// An arm of which no launch counts.
+pub(crate) fn failed(name: &str, failure: Failure) -> ArmJudgement {
+    ArmJudgement {
+        launches: 6,
+        valid: 0,
+        values: Vec::new(),
+        means: BTreeMap::new(),
+        failures: vec![CountedFailure { launches: 6, failure }],
+        ..measured(name, 1.0)
+    }
+}
+
+pub(crate) fn task(id: &str, contrasts: Vec<Contrast>, arms: Vec<ArmJudgement>) -> TaskJudgement {
+    TaskJudgement {
+        id: TaskId::new(id).unwrap(),
+        title: None,
+        standing: Standing::Rankable,
+        metric: MetricName::OutputThroughput,
+        direction: Direction::Higher,
+        margin: 0.02,
+        blocks: BlockCounts { planned: 6, complete: 6, interrupted: 0, spoilt: 0 },
+        contrasts,
+        arms,
+        deviations: Vec::new(),
+        unlike: Vec::new(),
+    }
+}
+
+pub(crate) fn judgement_of(tasks: Vec<TaskJudgement>) -> Judgement {
+    Judgement {
+        run: RunId::new("sample").unwrap(),
+        plan: Digest::of(b"plan"),
+        rules: "isobench/1".to_owned(),
+        tasks,
+        exclusions: Vec::new(),
+        problems: Vec::new(),
+    }
+}
+
+fn crash() -> Failure {
+    Failure::new(FailureStage::Start, FailureClass::StartCrashed, "the engine ended with exit status 1 after 0.4 s")
+        .with_evidence([
+            EvidenceLine::new("server.stderr", Some(41), "RuntimeError: kernel `fused|softmax` <not> found"),
+            EvidenceLine::new("server.stderr", Some(38), "  File \"engine/scheduler.py\", line 112, in step"),
+        ])
+}
+
+fn short() -> Failure {
+    Failure::new(FailureStage::Validity, FailureClass::OutputLength, "32 of 32 answers have 40 tokens instead of 64")
+        .with_evidence([EvidenceLine::new("requests.jsonl", Some(2), "\"output_tokens\":40,\"asked\":64")])
+}
+
+fn every_agent_task() -> TaskJudgement {
+    let mut invalid =
+        absent("agent:short", "baseline", Verdict::Invalid, "answers of agent:short are shorter than asked");
+    invalid.charged_to = Some(arm("agent:short"));
+    let mut inconclusive = contrast("agent:half", "human", Verdict::Inconclusive, 0.988);
+    (inconclusive.low, inconclusive.high) = (Some(-0.041), Some(0.018));
+    inconclusive.blocks_needed = Some(22);
+    let trivial = contrast("agent:tiny", "baseline", Verdict::Trivial, 1.011);
+    let crash_reason = "agent:crash failed in 6 of 6 blocks where the baseline ran: start-crashed";
+    let contrasts = vec![
+        contrast("human", "baseline", Verdict::Better, 1.162),
+        contrast("agent:half", "baseline", Verdict::Better, 1.147),
+        inconclusive,
+        contrast("agent:slow", "baseline", Verdict::Worse, 0.905),
+        trivial,
+        contrast("agent:no-op", "baseline", Verdict::Equivalent, 1.002),
+        absent("agent:crash", "baseline", Verdict::AgentFailed, crash_reason),
+        invalid,
+        absent("agent:later", "baseline", Verdict::NotRun, "no patch was given for agent:later"),
+    ];
+    let mut slow = measured("agent:slow", 181.0);
+    let forced =
+        Failure::new(FailureStage::Workload, FailureClass::StopForced, "process 4242 ignored SIGTERM for 10 s");
+    slow.incidents = vec![CountedFailure { launches: 2, failure: forced }];
+    let mut half = measured("agent:half", 229.4);
+    half.values.truncate(5);
+    half.valid = 5;
+    let died = Failure::new(FailureStage::Workload, FailureClass::ServerDied, "the engine died of signal 9 in block 5");
+    half.failures = vec![CountedFailure { launches: 1, failure: died.transient() }];
+    let arms = vec![
+        measured("baseline", 200.0),
+        measured("human", 232.4),
+        half,
+        slow,
+        measured("agent:tiny", 202.2),
+        measured("agent:no-op", 200.4),
+        failed("agent:crash", crash()),
+        failed("agent:short", short()),
+    ];
+    let mut task = task("chunked-prefill", contrasts, arms);
+    task.title = Some("Schedule chunked prefills together with decodes".to_owned());
+    task.blocks.interrupted = 1;
+    task.deviations = vec![Deviation {
+        kind: DeviationKind::MinWindow,
+        subject: "design.min-window".to_owned(),
+        asked: "30 s".to_owned(),
+        run: "1.5 s".to_owned(),
+        reason: "the demo must end within minutes".to_owned(),
+    }];
+    task
+}
+
+/// A judgement with every verdict and every standing.
+pub(crate) fn every_verdict() -> Judgement {
+    let mut nothing = task(
+        "cache-keys",
+        vec![
+            contrast("human", "baseline", Verdict::NothingToBeat, 1.001),
+            contrast("agent:half", "baseline", Verdict::Equivalent, 0.999),
+        ],
+        vec![measured("baseline", 88.0), measured("human", 88.1), measured("agent:half", 87.9)],
+    );
+    nothing.standing = Standing::NothingToBeat;
+    let oom = Failure::new(FailureStage::Ready, FailureClass::NeverReady, "no answer on /health within 120 s");
+    let mut unmeasured = task(
+        "moe-kernel",
+        vec![
+            absent("human", "baseline", Verdict::NotMeasured, "the baseline was never ready"),
+            absent("agent:half", "baseline", Verdict::NotMeasured, "the baseline was never ready"),
+        ],
+        vec![failed("baseline", oom.clone()), failed("human", oom)],
+    );
+    unmeasured.standing = Standing::NotMeasured;
+    unmeasured.unlike = vec!["block 3, human: host differs".to_owned()];
+    let mut unproven = task(
+        "sampler",
+        vec![contrast("human", "baseline", Verdict::Inconclusive, 1.018)],
+        vec![measured("baseline", 5123.0)],
+    );
+    unproven.standing = Standing::HumanGainUnproven;
+    let mut alone = task("one-arm", Vec::new(), vec![measured("baseline", 0.0123)]);
+    alone.standing = Standing::NotAsked;
+    let mut judgement = judgement_of(vec![every_agent_task(), nothing, unmeasured, unproven, alone]);
+    judgement.exclusions = vec![Exclusion {
+        task: TaskId::new("eight-gpus").unwrap(),
+        arm: None,
+        reason: ExclusionReason::MachineTooSmall,
+        message: "it needs 8 devices and this machine has none".to_owned(),
+    }];
+    judgement.problems = vec![Problem {
+        file: "tasks/broken/task.toml".to_owned(),
+        line: Some(7),
+        message: "unknown key `margn`".to_owned(),
+    }];
+    judgement
+}
+
+/// A judgement in which every free text is hostile.
+pub(crate) fn hostile() -> Judgement {
+    let mut judgement = every_verdict();
+    judgement.rules = HOSTILE.to_owned();
+    for task in &mut judgement.tasks {
+        task.title = Some(HOSTILE.to_owned());
+        task.unlike = vec![HOSTILE.to_owned()];
+        for contrast in &mut task.contrasts {
+            contrast.reason = HOSTILE.to_owned();
+        }
+        for deviation in &mut task.deviations {
+            deviation.subject = HOSTILE.to_owned();
+            deviation.asked = HOSTILE.to_owned();
+            deviation.run = HOSTILE.to_owned();
+            deviation.reason = HOSTILE.to_owned();
+        }
+        for counted in task.arms.iter_mut().flat_map(|arm| arm.failures.iter_mut().chain(&mut arm.incidents)) {
+            counted.failure.message = HOSTILE.to_owned();
+            counted.failure.evidence =
+                vec![EvidenceLine { file: HOSTILE.to_owned(), line: Some(1), text: HOSTILE.to_owned() }];
+        }
+    }
+    for exclusion in &mut judgement.exclusions {
+        exclusion.message = HOSTILE.to_owned();
+    }
+    for problem in &mut judgement.problems {
+        problem.file = HOSTILE.to_owned();
+        problem.message = HOSTILE.to_owned();
+    }
+    judgement
+}
+
+/// Judgements of odd shapes, by name.
+pub(crate) fn odd() -> Vec<(&'static str, Judgement)> {
+    let mut one_block = task("t", vec![contrast("human", "baseline", Verdict::Inconclusive, 1.5)], Vec::new());
+    one_block.arms = vec![measured("baseline", 3.0), measured("human", 4.5)];
+    one_block.arms.iter_mut().for_each(|arm| arm.values.truncate(1));
+    one_block.contrasts[0].differences.truncate(1);
+    let huge_values = [f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, f64::NAN, 0.0, -1e300];
+    let mut huge = task("t", vec![contrast("human", "baseline", Verdict::Better, 1e200)], Vec::new());
+    huge.margin = 1e6;
+    huge.contrasts[0].high = Some(f64::INFINITY);
+    huge.contrasts[0].low = Some(-800.0);
+    huge.arms = vec![measured("baseline", f64::MAX), measured("human", 1e-300)];
+    for (value, odd) in huge.arms[0].values.iter_mut().zip(huge_values) {
+        value.value = odd;
+    }
+    huge.arms[1].values[0].block = u32::MAX;
+    huge.blocks = BlockCounts { planned: u32::MAX, complete: u32::MAX, interrupted: u32::MAX, spoilt: u32::MAX };
+    let all_failed = task("t", Vec::new(), vec![failed("baseline", crash()), failed("human", short())]);
+    let names: Vec<String> = (0..58).map(|place| format!("agent:{}{place}", "very-long-name".repeat(6))).collect();
+    let mut many = task("t", vec![contrast("human", "baseline", Verdict::Better, 1.3)], Vec::new());
+    many.id = TaskId::new("x".repeat(100)).unwrap();
+    many.contrasts.extend(names.iter().map(|name| contrast(name, "baseline", Verdict::Better, 1.1)));
+    many.arms = vec![measured("baseline", 100.0), measured("human", 130.0)];
+    many.arms.extend(names.iter().map(|name| measured(name, 110.0)));
+    vec![
+        ("nothing", judgement_of(Vec::new())),
+        ("no data", judgement_of(vec![task("t", Vec::new(), Vec::new())])),
+        ("one block", judgement_of(vec![one_block])),
+        ("all failed", judgement_of(vec![all_failed])),
+        ("huge values", judgement_of(vec![huge])),
+        ("sixty arms with long names", judgement_of(vec![many])),
+    ]
+}
+
+fn seconds(value: f64) -> Seconds {
+    Seconds::new(value).unwrap()
+}
+
+fn environment(patch: Option<Patch>) -> EnvironmentSpec {
+    let commit = CommitId::new("0123456789abcdef0123456789abcdef01234567").unwrap();
+    EnvironmentSpec {
+        engine: EngineKind::Generic,
+        rung: Rung::Source,
+        source: Source { repository: "/srv/engine".to_owned(), commit, patch, allow_binary_patch: false },
+        python: Python::System,
+        overlay: None,
+        build: Vec::new(),
+        build_environment: BTreeMap::new(),
+        python_path: vec![".".to_owned()],
+        modules: Vec::new(),
+    }
+}
+
+fn workload() -> Workload {
+    Workload {
+        kind: WorkloadKind::Serving,
+        api: Api::Completions,
+        requests: 32,
+        prompts: Prompts::Words { input_tokens: 48 },
+        output_tokens: 64,
+        ignore_eos: true,
+        temperature: 0.0,
+        arrival: Arrival::Closed { concurrency: 4 },
+        warm_up_requests: 4,
+        probes: Probes { count: 2, output_tokens: 16 },
+        counter: TokenCounter::Whitespace,
+        extra_body: BTreeMap::new(),
+    }
+}
+
+/// A plan of one task with three arms, one exclusion and one problem.
+pub(crate) fn plan() -> Plan {
+    let patch = Patch::new("patches/half.patch", b"--- a/x\n+++ b/x\n".to_vec());
+    let specs = [environment(None), environment(Some(patch))];
+    let ids = specs.each_ref().map(|spec| spec.id().unwrap());
+    let planned = |name: &str, place: usize| PlannedArm { arm: arm(name), environment: ids[place].clone() };
+    let judged = every_verdict();
+    let task = PlannedTask {
+        id: TaskId::new("chunked-prefill").unwrap(),
+        title: judged.tasks[0].title.clone(),
+        engine: EngineKind::Generic,
+        arms: vec![planned("baseline", 0), planned("human", 0), planned("agent:half", 1)],
+        not_run: vec![arm("agent:later")],
+        environments: ids.iter().cloned().zip(specs).collect(),
+        contrasts: vec![PlannedContrast { of: arm("human"), against: arm("baseline") }],
+        server: ServerSpec {
+            command: Vec::new(),
+            options: BTreeMap::new(),
+            environment: BTreeMap::new(),
+            pass_environment: Vec::new(),
+            health: "/health".to_owned(),
+            model: "tiny".to_owned(),
+            served_model_name: "tiny".to_owned(),
+            allow_network: false,
+        },
+        workload: workload(),
+        metric: MetricSpec {
+            primary: MetricName::OutputThroughput,
+            direction: Direction::Higher,
+            margin: 0.02,
+            guards: Vec::new(),
+            output_margin: 0.05,
+        },
+        design: Design {
+            algorithm: 1,
+            seed: 7,
+            looks: vec![Look { blocks: 18, level: 0.05, equivalence_level: 0.05 }],
+            min_window_s: seconds(1.5),
+            replacements: 2,
+        },
+        limits: Limits {
+            build_s: seconds(600.0),
+            ready_s: seconds(120.0),
+            request_s: seconds(60.0),
+            stall_s: seconds(20.0),
+            workload_s: seconds(300.0),
+            stop_s: seconds(10.0),
+            log_bytes: 1 << 20,
+            failed_requests: 0,
+        },
+        requirements: Requirements::default(),
+        deviations: judged.tasks[0].deviations.clone(),
+        inputs: BTreeMap::new(),
+        estimate_s: seconds(540.0),
+    };
+    Plan {
+        planner: "isobench 0.1.0".to_owned(),
+        dataset: "sample".to_owned(),
+        facts: Digest::of(b"facts"),
+        seed: 1,
+        isolation: Isolation::None,
+        allow_unisolated: true,
+        tasks: vec![task],
+        exclusions: judged.exclusions,
+        problems: judged.problems,
+    }
+}
