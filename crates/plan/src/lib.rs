@@ -1,1 +1,28 @@
-//! From a dataset to an immutable plan. Pure.
+//! From a dataset to an immutable plan, and from a plan and its events to what runs next. Pure.
+//!
+//! Nothing here reads a file, a clock or an environment: the caller gives files ([`dataset::Files`]) and facts
+//! ([`isobench_schema::facts::Facts`]), and the same input gives the same plan to the byte.
+
+pub mod choose;
+pub mod dataset;
+pub mod defaults;
+pub mod estimate;
+pub mod keys;
+pub mod next;
+pub mod planner;
+pub mod progress;
+pub mod setting;
+
+mod arms;
+mod checks;
+mod deviations;
+mod exclude;
+// A table reads best with one row a line, however long.
+#[rustfmt::skip]
+mod key_table;
+mod nearest;
+mod node;
+mod paths;
+mod shape;
+mod typed;
+mod typed_workload;

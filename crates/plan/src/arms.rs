@@ -1,0 +1,87 @@
+//! The arms of a task as environments: the only place that knows which arm is made of which revision and patch.
+
+use std::collections::BTreeMap;
+
+use isobench_schema::environment::{EnvironmentSpec, Patch, Rung, Source};
+use isobench_schema::ids::{ArmId, CommitId, EnvironmentId};
+use isobench_schema::plan::{PlannedArm, PlannedContrast};
+use isobench_schema::task::Task;
+
+/// The commits that a task's arms are made of. A revision that no arm needs is absent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Commits {
+    pub(crate) baseline: Option<CommitId>,
+    pub(crate) human: Option<CommitId>,
+}
+
+/// Whether an agent has a patch.
+pub(crate) fn patch<'t>(task: &'t Task, arm: &ArmId) -> Option<&'t Patch> {
+    match arm {
+        ArmId::Baseline | ArmId::Human => None,
+        ArmId::Agent(name) => task.agents.iter().find(|agent| agent.name == *name)?.patch.as_ref(),
+    }
+}
+
+/// The arms that are run, with their environments.
+#[derive(Debug, Default)]
+pub(crate) struct Arms {
+    pub(crate) arms: Vec<PlannedArm>,
+    pub(crate) environments: BTreeMap<EnvironmentId, EnvironmentSpec>,
+}
+
+/// Returns the arms with their environments: the same recipe for each, and nothing but commit and patch differs.
+///
+/// An arm whose commit is absent is left out; the caller has excluded it.
+pub(crate) fn build(task: &Task, arms: &[ArmId], commits: &Commits) -> Result<Arms, serde_json::Error> {
+    let mut built = Arms::default();
+    for arm in arms {
+        let commit = match arm {
+            ArmId::Baseline | ArmId::Agent(_) => &commits.baseline,
+            ArmId::Human => &commits.human,
+        };
+        let Some(commit) = commit else { continue };
+        let source = Source {
+            repository: task.repository.clone(),
+            commit: commit.clone(),
+            patch: patch(task, arm).cloned(),
+            allow_binary_patch: task.environment.allow_binary_patch,
+        };
+        let spec = environment(task, source);
+        let environment = spec.id()?;
+        built.environments.entry(environment.clone()).or_insert(spec);
+        built.arms.push(PlannedArm { arm: arm.clone(), environment });
+    }
+    Ok(built)
+}
+
+fn environment(task: &Task, source: Source) -> EnvironmentSpec {
+    let recipe = &task.environment;
+    EnvironmentSpec {
+        engine: task.engine,
+        rung: if recipe.overlay.is_some() { Rung::Overlay } else { Rung::Source },
+        source,
+        python: recipe.python.clone(),
+        overlay: recipe.overlay.clone(),
+        build: recipe.build.clone(),
+        build_environment: recipe.build_environment.clone(),
+        python_path: recipe.python_path.clone(),
+        modules: recipe.modules.clone(),
+    }
+}
+
+/// Returns what is compared, in the fixed order in which claims are made: human against baseline, each agent against
+/// baseline, each agent against human; only between arms that are run.
+pub(crate) fn contrasts(arms: &[PlannedArm]) -> Vec<PlannedContrast> {
+    let has = |wanted: &ArmId| arms.iter().any(|planned| planned.arm == *wanted);
+    let agents = || arms.iter().map(|planned| &planned.arm).filter(|arm| matches!(arm, ArmId::Agent(_)));
+    let mut contrasts = Vec::new();
+    if has(&ArmId::Baseline) {
+        let human = has(&ArmId::Human).then_some(&ArmId::Human);
+        let contrast = |of: &ArmId| PlannedContrast { of: of.clone(), against: ArmId::Baseline };
+        contrasts.extend(human.into_iter().chain(agents()).map(contrast));
+    }
+    if has(&ArmId::Human) {
+        contrasts.extend(agents().map(|of| PlannedContrast { of: of.clone(), against: ArmId::Human }));
+    }
+    contrasts
+}

@@ -1,0 +1,121 @@
+//! The deviations of a task: what is run differently from what the task or the methodology asks.
+
+use isobench_schema::deviation::{Deviation, DeviationKind};
+use isobench_schema::environment::{PackageAlias, Python};
+use isobench_schema::ids::ArmId;
+use isobench_schema::plan::Design;
+use isobench_schema::task::Task;
+
+use crate::defaults;
+
+/// Returns the deviations that a task's own values are.
+pub(crate) fn of_task(task: &Task, design: &Design) -> Vec<Deviation> {
+    [of_design(design), of_packages(task), of_trust(task), of_output(task)].concat()
+}
+
+fn deviation(kind: DeviationKind, subject: &str, asked: &str, run: impl Into<String>, reason: &str) -> Deviation {
+    Deviation { kind, subject: subject.to_owned(), asked: asked.to_owned(), run: run.into(), reason: reason.to_owned() }
+}
+
+fn of_design(design: &Design) -> Vec<Deviation> {
+    let mut deviations = Vec::new();
+    let window = design.min_window_s.get();
+    if window < defaults::MIN_WINDOW_S {
+        deviations.push(deviation(
+            DeviationKind::MinWindow,
+            "design.min-window-s",
+            &format!("{} s", defaults::MIN_WINDOW_S),
+            format!("{window} s"),
+            "the task sets a shorter window, in which noise weighs more",
+        ));
+    }
+    let blocks = design.blocks();
+    if blocks < defaults::BLOCKS {
+        deviations.push(deviation(
+            DeviationKind::FewerBlocks,
+            "design.blocks",
+            &defaults::BLOCKS.to_string(),
+            blocks.to_string(),
+            "the task sets fewer blocks, which can hardly decide anything",
+        ));
+    }
+    deviations
+}
+
+fn of_packages(task: &Task) -> Vec<Deviation> {
+    let mut deviations = Vec::new();
+    if let Python::Venv(venv) = &task.environment.python {
+        let alias = |alias: &PackageAlias| format!("{} {}", alias.name, alias.version);
+        let aliases: Vec<String> = venv.aliases.iter().map(alias).collect();
+        let reason = "the task pins or replaces packages, the same in every arm";
+        for (subject, run, asked) in [
+            ("environment.overrides", &venv.overrides, "what each package requires"),
+            ("environment.no-dependencies", &venv.no_dependencies, "packages with their dependencies"),
+            ("environment.aliases", &aliases, "packages under their own names"),
+        ] {
+            if !run.is_empty() {
+                deviations.push(deviation(DeviationKind::PackageOverride, subject, asked, run.join(", "), reason));
+            }
+        }
+    }
+    if let Some(package) = &task.environment.overlay {
+        deviations.push(deviation(
+            DeviationKind::ReleaseOverlay,
+            "environment.overlay",
+            "native files built from each revision",
+            format!("the native files of the installed `{package}`"),
+            "the task lays the revision's files over an installed package, the same in every arm",
+        ));
+    }
+    deviations
+}
+
+fn of_trust(task: &Task) -> Vec<Deviation> {
+    let mut deviations = Vec::new();
+    if task.server.allow_network {
+        let reason = "the task says that its engine needs the network";
+        deviations.push(deviation(DeviationKind::NetworkAllowed, "server.allow-network", "false", "true", reason));
+    }
+    if task.environment.allow_binary_patch {
+        let reason = "the task lets agent patches hold binary content, which no person can read";
+        let subject = "environment.allow-binary-patch";
+        deviations.push(deviation(DeviationKind::BinaryPatch, subject, "false", "true", reason));
+    }
+    deviations
+}
+
+fn of_output(task: &Task) -> Vec<Deviation> {
+    let mut deviations = Vec::new();
+    let unchecked =
+        |subject, asked: &str, run, reason| deviation(DeviationKind::OutputUnchecked, subject, asked, run, reason);
+    if task.workload.probes.count == 0 {
+        let asked = defaults::PROBES.count.to_string();
+        let reason = "the task turns the output check off, so that wrong answers go unseen";
+        deviations.push(unchecked("workload.probes.count", &asked, "0".to_owned(), reason));
+    }
+    let temperature = task.workload.temperature;
+    if temperature > 0.0 {
+        let reason = "the task samples its answers, so that those of the window can't be compared";
+        deviations.push(unchecked("workload.temperature", "0", temperature.to_string(), reason));
+    }
+    deviations
+}
+
+/// Returns the deviation that only some of the arms are run by choice, if so.
+pub(crate) fn arms_chosen(asked: &[ArmId], run: &[ArmId]) -> Option<Deviation> {
+    let names = |arms: &[ArmId]| arms.iter().map(ArmId::to_string).collect::<Vec<_>>().join(", ");
+    let reason = "chosen on the command line";
+    (asked != run).then(|| deviation(DeviationKind::ArmsChosen, "arms", &names(asked), names(run), reason))
+}
+
+/// Returns the deviation of a run of the baseline against itself.
+pub(crate) fn baseline_against_itself(task: &Task) -> Deviation {
+    let asked = task.human.as_ref().map_or_else(|| "no human arm".to_owned(), |human| format!("human at {human}"));
+    deviation(
+        DeviationKind::Override,
+        "human",
+        &asked,
+        format!("human at {}, the baseline", task.baseline),
+        "the baseline is run against itself to show the noise; agents are left out",
+    )
+}

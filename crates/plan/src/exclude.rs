@@ -1,0 +1,102 @@
+//! What can't be run with the facts at hand, and why.
+
+use std::collections::BTreeMap;
+
+use isobench_schema::environment::Isolation;
+use isobench_schema::facts::{Facts, Host, ResolvedRevision};
+use isobench_schema::failure::FailureClass;
+use isobench_schema::ids::{ArmId, CommitId, Revision, TaskId};
+use isobench_schema::plan::{Exclusion, ExclusionReason};
+use isobench_schema::task::Task;
+
+use crate::choose;
+
+/// MiB in a GiB.
+const MIB_PER_GIB: f64 = 1024.0;
+
+/// Why something isn't run: the reason and a sentence.
+pub(crate) type Why = (ExclusionReason, String);
+
+/// Returns the exclusion of a whole task.
+pub(crate) fn task(id: &TaskId, (reason, message): Why) -> Exclusion {
+    Exclusion { task: id.clone(), arm: None, reason, message }
+}
+
+/// Returns the exclusion of one arm.
+pub(crate) fn arm(id: &TaskId, arm: &ArmId, (reason, message): Why) -> Exclusion {
+    Exclusion { task: id.clone(), arm: Some(arm.clone()), reason, message }
+}
+
+/// Returns why the machine is too small for a task. What isn't known of a machine is no reason.
+pub(crate) fn machine(task: &Task, host: &Host) -> Option<Why> {
+    let too_small = |what: String| Some((ExclusionReason::MachineTooSmall, what));
+    let needs = &task.requirements;
+    let devices = host.devices.len();
+    if usize::try_from(needs.devices).unwrap_or(usize::MAX) > devices {
+        return too_small(format!(
+            "task `{}` needs {} accelerators, the machine has {devices}",
+            task.id, needs.devices
+        ));
+    }
+    let amounts =
+        [("of memory", needs.memory_gib, host.memory_mib), ("of free disk", needs.disk_gib, host.disk_free_mib)];
+    for (what, needed_gib, has_mib) in amounts {
+        let (Some(needed_gib), Some(has_mib)) = (needed_gib, has_mib) else { continue };
+        #[expect(clippy::cast_precision_loss, reason = "no machine has 2^53 MiB")]
+        let has_gib = has_mib as f64 / MIB_PER_GIB;
+        if needed_gib > has_gib {
+            return too_small(format!(
+                "task `{}` needs {needed_gib} GiB {what}, the machine has {has_gib:.1} GiB",
+                task.id
+            ));
+        }
+    }
+    None
+}
+
+/// Returns the digests of a task's inputs by path, or why one is missing.
+pub(crate) fn inputs(task: &Task, facts: &Facts) -> Result<BTreeMap<String, String>, Why> {
+    let digest = |path: &str| match facts.inputs.get(path) {
+        Some(Some(digest)) => Ok((path.to_owned(), digest.clone())),
+        Some(None) => {
+            Err((ExclusionReason::InputMissing, format!("`{path}`, which `server.model` names, does not exist")))
+        }
+        None => {
+            let message = format!("`{path}`, which `server.model` names, was not looked up for these facts");
+            Err((ExclusionReason::InputMissing, message))
+        }
+    };
+    choose::input_paths(task).map(digest).collect()
+}
+
+/// Returns the commit of a revision, or why it can't be had.
+pub(crate) fn commit(facts: &Facts, repository: &str, revision: &Revision) -> Result<CommitId, Why> {
+    match facts.revisions.get(repository).and_then(|revisions| revisions.get(revision.as_str())) {
+        Some(ResolvedRevision::Found { commit }) => Ok(commit.clone()),
+        Some(ResolvedRevision::Missing { failure }) => {
+            let reason = if failure.class == FailureClass::RepositoryUnavailable {
+                ExclusionReason::RepositoryUnavailable
+            } else {
+                ExclusionReason::RevisionNotFound
+            };
+            Err((reason, format!("revision `{revision}` of `{repository}`: {}", failure.message)))
+        }
+        None => {
+            let message = format!("revision `{revision}` of `{repository}` was not looked up for these facts");
+            Err((ExclusionReason::RevisionNotFound, message))
+        }
+    }
+}
+
+/// Returns why agents' patches may not run, if they may not.
+pub(crate) fn isolation(level: Isolation, allow_unisolated: bool) -> Option<Why> {
+    match level {
+        Isolation::None if !allow_unisolated => Some((
+            ExclusionReason::IsolationMissing,
+            format!(
+                "the patch is a stranger's program and would run with isolation `{level}`; to run it all the same, give `--allow-unisolated`"
+            ),
+        )),
+        Isolation::None => None,
+    }
+}

@@ -1,0 +1,172 @@
+//! The rows of the table of keys, one line each.
+
+use std::fmt;
+
+use isobench_schema::environment::EngineKind;
+use isobench_schema::measurement::{Direction, MetricName};
+use isobench_schema::workload::{Api, TokenCounter, WorkloadKind};
+
+use crate::defaults;
+use crate::keys::{KeyDefault, KeyDoc, KeyKind, NumberRange};
+
+/// Returns every key, tables before their keys.
+pub(crate) fn all() -> Vec<KeyDoc> {
+    [task(), environment(), server(), workload(), arrival_and_prompts(), deciding(), bounds()].concat()
+}
+
+const ANY: KeyKind = KeyKind::Whole { least: 0, most: u32::MAX };
+const ONE_OR_MORE: KeyKind = KeyKind::Whole { least: 1, most: u32::MAX };
+
+/// Returns a row of the table.
+fn row(path: &'static str, kind: KeyKind, default: KeyDefault, doc: &'static str) -> KeyDoc {
+    KeyDoc { path, kind, default, doc }
+}
+
+/// Returns a default as TOML writes it.
+fn value(value: impl fmt::Display) -> KeyDefault {
+    KeyDefault::Value(value.to_string())
+}
+
+/// Returns a text default as TOML writes it.
+fn quoted(text: impl fmt::Display) -> KeyDefault {
+    KeyDefault::Value(format!("\"{text}\""))
+}
+
+/// Returns the kind that takes the spellings of an enum.
+fn one_of<T: Copy>(all: &[T], spelling: impl Fn(T) -> &'static str) -> KeyKind {
+    KeyKind::OneOf(all.iter().map(|one| spelling(*one)).collect())
+}
+
+fn task() -> Vec<KeyDoc> {
+    use KeyDefault::{Absent, Required, RequiredHere};
+    use KeyKind::{Table, TableList, Text};
+    vec![
+        row("id", Text, Required, "The task's name, unique in its dataset: letters, digits, `.`, `_` and `-`."),
+        row("title", Text, Absent, "One line for people."),
+        row("repository", Text, Required, "The git repository: a URL, or a path relative to the task's file."),
+        row("baseline", Text, Required, "The revision before the change: a commit, tag or branch."),
+        row("human", Text, Absent, "The revision of the real change. Without it there is no `human` arm."),
+        row("agent", TableList, Absent, "One `[[agent]]` table for each agent, each one arm `agent:NAME`."),
+        row("agent.name", Text, RequiredHere, "The agent's name, unique in the task."),
+        row("agent.patch", Text, Absent, "The patch on the baseline, relative to the task's file. Without it the arm is `not-run`."),
+        row("engine", Table, Absent, "The engine under test."),
+        row("engine.kind", one_of(EngineKind::ALL, EngineKind::as_str), quoted(defaults::ENGINE), "How the engine is prepared and served."),
+    ]
+}
+
+fn environment() -> Vec<KeyDoc> {
+    use KeyDefault::{Absent, RequiredHere};
+    use KeyKind::{CommandList, Switch, Table, TableList, Text, TextList, TextMap};
+    let python = KeyKind::OneOf(vec!["system", "venv", "absent"]);
+    vec![
+        row("environment", Table, Absent, "How the environment of every arm is made from its revision."),
+        row("environment.python", python, quoted("system"), "The Python that the engine runs on: the machine's own, a virtual environment, or none."),
+        row("environment.python-version", Text, Absent, "The virtual environment's Python version, such as `3.11`; else the machine's `python3`."),
+        row("environment.requirements", TextList, value("[]"), "Packages to install into the virtual environment, as pip writes them."),
+        row("environment.overrides", TextList, value("[]"), "Requirements that replace whatever a package asks for: a deviation."),
+        row("environment.no-dependencies", TextList, value("[]"), "Requirements installed last, without their dependencies: a deviation."),
+        row("environment.extra-indexes", TextList, value("[]"), "Further package indexes, by URL."),
+        row("environment.aliases", TableList, value("[]"), "Second names under which installed packages are found: a deviation."),
+        row("environment.aliases.name", Text, RequiredHere, "The second name."),
+        row("environment.aliases.version", Text, RequiredHere, "The version that it reports."),
+        row("environment.overlay", Text, Absent, "The installed package whose native files are laid under the revision's Python files."),
+        row("environment.build", CommandList, value("[]"), "Build commands, each an argument list; `{python}` and `{tree}` are replaced."),
+        row("environment.build-environment", TextMap, value("{}"), "Variables for the build commands."),
+        row("environment.python-path", TextList, KeyDefault::Value(format!("[\"{}\"]; `[]` without Python", defaults::PYTHON_PATH)), "Folders of the tree that come first on Python's search path."),
+        row("environment.modules", TextList, value("[]"), "Top-level Python modules that must be found inside the tree."),
+        row("environment.allow-binary-patch", Switch, value(false), "Whether agent patches may hold binary content: a deviation."),
+    ]
+}
+
+fn server() -> Vec<KeyDoc> {
+    use KeyDefault::{Absent, Required};
+    use KeyKind::{OptionMap, Switch, Table, Text, TextList, TextMap};
+    vec![
+        row("server", Table, Absent, "How the engine is served."),
+        row("server.command", TextList, KeyDefault::Value("the engine's own; required for `generic`".to_owned()), "The command as an argument list; `{python}`, `{host}`, `{port}`, `{model}` and `{tree}` are replaced."),
+        row("server.options", OptionMap, value("{}"), "Options appended to the command as `--name value`; `true` gives `--name`, `false` leaves it out."),
+        row("server.environment", TextMap, value("{}"), "Variables for the engine."),
+        row("server.pass-environment", TextList, value("[]"), "Names of variables that the engine gets from the environment of isobench, such as a token."),
+        row("server.health", Text, quoted(defaults::HEALTH), "The path that answers 200 when the engine is ready."),
+        row("server.model", Text, Required, "The model: a folder relative to the task's file if it exists there or starts with `./` or `../`, else a name."),
+        row("server.served-model-name", Text, KeyDefault::Value("`server.model` as written".to_owned()), "The name under which the model is served; requests name it."),
+        row("server.allow-network", Switch, value(false), "Whether the engine may ask the network: a deviation."),
+    ]
+}
+
+fn workload() -> Vec<KeyDoc> {
+    use KeyDefault::{Absent, Required};
+    use KeyKind::{AnyMap, Number, Switch, Table};
+    vec![
+        row("workload", Table, Absent, "What the engine is loaded with."),
+        row("workload.kind", one_of(WorkloadKind::ALL, WorkloadKind::as_str), Required, "The kind of benchmark."),
+        row("workload.api", one_of(Api::ALL, Api::as_str), quoted(defaults::API), "The interface that requests are sent to."),
+        row("workload.requests", ONE_OR_MORE, Required, "Measured requests of each launch."),
+        row("workload.output-tokens", ONE_OR_MORE, Required, "Tokens asked of each answer."),
+        row("workload.ignore-eos", Switch, value(defaults::IGNORE_EOS), "Whether answers go on past the end-of-sequence token, so that each has the length asked."),
+        row("workload.temperature", Number(NumberRange::NotNegative), value(defaults::TEMPERATURE), "The sampling temperature; above 0 the answers can't be checked, a deviation."),
+        row("workload.warm-up-requests", ANY, value(defaults::WARM_UP_REQUESTS), "Requests before the window that are not measured."),
+        row("workload.probes", Table, Absent, "Fixed greedy requests before and after the window that show whether the answers are right."),
+        row("workload.probes.count", ANY, value(defaults::PROBES.count), "How many before and how many after; 0 turns the output check off, a deviation."),
+        row("workload.probes.output-tokens", ONE_OR_MORE, value(defaults::PROBES.output_tokens), "Tokens asked of each probe."),
+        row("workload.counter", one_of(TokenCounter::ALL, TokenCounter::as_str), KeyDefault::Value("\"token-ids\" for `vllm`, \"whitespace\" for `generic`".to_owned()), "How the client counts the tokens of an answer."),
+        row("workload.extra-body", AnyMap, value("{}"), "Further fields of each request's body, sent as they are."),
+    ]
+}
+
+fn arrival_and_prompts() -> Vec<KeyDoc> {
+    use KeyDefault::{Required, RequiredHere};
+    use KeyKind::{Number, Table};
+    let arrivals = KeyKind::OneOf(vec!["closed", "open", "all-at-once"]);
+    let prompts = KeyKind::OneOf(vec!["words", "token-ids"]);
+    vec![
+        row("workload.arrival", Table, KeyDefault::Value("`all-at-once` for `throughput`, `closed` with concurrency 1 for `latency`, required for `serving`".to_owned()), "When requests are sent."),
+        row("workload.arrival.kind", arrivals, RequiredHere, "`closed`: so many under way at any time; `open`: at times of their own; `all-at-once`."),
+        row("workload.arrival.concurrency", ONE_OR_MORE, RequiredHere, "For `closed`: requests under way."),
+        row("workload.arrival.rate-per-s", Number(NumberRange::Positive), RequiredHere, "For `open`: the mean rate in requests per second."),
+        row("workload.arrival.burstiness", Number(NumberRange::Positive), value(defaults::BURSTINESS), "For `open`: 1 is Poisson, below 1 is burstier, above 1 more regular."),
+        row("workload.prompts", Table, Required, "Where prompts come from."),
+        row("workload.prompts.kind", prompts, RequiredHere, "`words`: seeded random words; `token-ids`: seeded random token ids, sent as ids."),
+        row("workload.prompts.input-tokens", ONE_OR_MORE, RequiredHere, "The length of each prompt, in words or token ids."),
+        row("workload.prompts.vocabulary-size", ONE_OR_MORE, RequiredHere, "For `token-ids`: ids are drawn below this one."),
+        row("workload.prompts.first-id", ANY, value(defaults::FIRST_TOKEN_ID), "For `token-ids`: the lowest id that is drawn, above the special tokens."),
+    ]
+}
+
+fn deciding() -> Vec<KeyDoc> {
+    use KeyDefault::{Absent, Required};
+    use KeyKind::{Number, Table};
+    let guards = KeyKind::TextList;
+    vec![
+        row("metric", Table, Absent, "What decides."),
+        row("metric.primary", one_of(MetricName::ALL, MetricName::as_str), Required, "The metric that decides."),
+        row("metric.direction", one_of(Direction::ALL, Direction::as_str), KeyDefault::Value("the metric's own".to_owned()), "Which way it improves; must be the metric's own way."),
+        row("metric.margin", Number(NumberRange::Fraction), value(defaults::MARGIN), "The smallest relative difference that matters: 0.02 is 2 %."),
+        row("metric.guards", guards, value("[]"), "Further metrics to report, by name."),
+        row("metric.output-margin", Number(NumberRange::Share), value(defaults::OUTPUT_MARGIN), "How much less than with itself the baseline's answers may agree with an arm's."),
+        row("design", Table, Absent, "The design of the run."),
+        row("design.blocks", KeyKind::Whole { least: 1, most: 100_000 }, KeyDefault::Value(format!("{}, rounded up to balanced orders", defaults::BLOCKS)), "Blocks: in each, every arm is launched once. Below 6 is a deviation."),
+        row("design.min-window-s", Number(NumberRange::NotNegative), value(defaults::MIN_WINDOW_S), "The shortest measured window in seconds; a shorter one than the default is a deviation."),
+    ]
+}
+
+fn bounds() -> Vec<KeyDoc> {
+    use KeyDefault::Absent;
+    use KeyKind::{Number, Table};
+    let seconds = || Number(NumberRange::Positive);
+    vec![
+        row("limits", Table, Absent, "Deadlines and bounds of one launch."),
+        row("limits.build-s", seconds(), value(defaults::BUILD_S), "Seconds for each build or install command."),
+        row("limits.ready-s", seconds(), value(defaults::READY_S), "Seconds from the start of the engine until it is ready."),
+        row("limits.request-s", seconds(), value(defaults::REQUEST_S), "Seconds for one request."),
+        row("limits.stall-s", seconds(), value(defaults::STALL_S), "Seconds between two chunks of a stream."),
+        row("limits.workload-s", seconds(), value(defaults::WORKLOAD_S), "Seconds for warm-up, probes and window together."),
+        row("limits.stop-s", seconds(), value(defaults::STOP_S), "Seconds from SIGTERM until the engine is killed."),
+        row("limits.log-bytes", ONE_OR_MORE, value(defaults::LOG_BYTES), "Log bytes above which an incident is recorded; the log is kept whole."),
+        row("limits.failed-requests", ANY, value(defaults::FAILED_REQUESTS), "Failed requests of the window that don't invalidate the launch."),
+        row("requirements", Table, Absent, "What a launch needs of a machine."),
+        row("requirements.devices", ANY, value(defaults::DEVICES), "Accelerators; 0 is a CPU run."),
+        row("requirements.memory-gib", Number(NumberRange::Positive), Absent, "Main memory in GiB."),
+        row("requirements.disk-gib", Number(NumberRange::Positive), Absent, "Free disk in GiB."),
+    ]
+}

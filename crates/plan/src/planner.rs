@@ -1,0 +1,276 @@
+//! From a dataset and facts to a plan: every choice of a run, made once.
+
+use std::collections::BTreeMap;
+
+use isobench_schema::deviation::Deviation;
+use isobench_schema::environment::Isolation;
+use isobench_schema::facts::Facts;
+use isobench_schema::format;
+use isobench_schema::ids::{ArmId, Digest};
+use isobench_schema::order::{self, derive_seed};
+use isobench_schema::plan::{Design, Exclusion, ExclusionReason, Look, Plan, PlannedTask};
+use isobench_schema::task::Task;
+use isobench_schema::units::Seconds;
+
+use crate::arms::{self, Arms, Commits};
+use crate::choose::{self, Choice, ChooseError, Selection};
+use crate::dataset::Dataset;
+use crate::{defaults, deviations, estimate, exclude};
+
+/// What a plan is made with, besides the dataset and the facts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanOptions {
+    /// The seed from which every other seed is derived.
+    pub seed: u64,
+    /// What to run.
+    pub choice: Choice,
+    /// How far the measured code is kept from the rest of the machine.
+    pub isolation: Isolation,
+    /// Whether agent patches may run without isolation.
+    pub allow_unisolated: bool,
+    /// The version of isobench, for the record.
+    pub planner_version: String,
+    /// Whether the human arm is replaced by the baseline and agents are left out, to show the noise (an A/A run).
+    pub baseline_against_itself: bool,
+}
+
+impl PlanOptions {
+    /// Returns the options of a whole dataset on the bare process host.
+    pub fn new(seed: u64, planner_version: impl Into<String>) -> Self {
+        Self {
+            seed,
+            choice: Choice::default(),
+            isolation: Isolation::None,
+            allow_unisolated: false,
+            planner_version: planner_version.into(),
+            baseline_against_itself: false,
+        }
+    }
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The choice names something that the dataset hasn't.
+    #[error(transparent)]
+    Choose(#[from] ChooseError),
+    /// Something can't be written as JSON, which its digest needs.
+    #[error("cannot write {what} as JSON")]
+    Serialise {
+        /// What.
+        what: String,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// Returns the plan of a dataset. Same input, same plan.
+///
+/// # Errors
+/// Returns an error if the choice names unknown tasks or arms. What merely can't be run is among the plan's exclusions.
+pub fn plan(dataset: &Dataset, facts: &Facts, options: &PlanOptions) -> Result<Plan, PlanError> {
+    choose::check(dataset, &options.choice)?;
+    let facts_text =
+        format::to_pretty(facts).map_err(|source| PlanError::Serialise { what: "the facts".to_owned(), source })?;
+    let mut plan = Plan {
+        planner: options.planner_version.clone(),
+        dataset: dataset.name.clone(),
+        facts: Digest::of(facts_text.as_bytes()),
+        seed: options.seed,
+        isolation: options.isolation,
+        allow_unisolated: options.allow_unisolated,
+        tasks: Vec::new(),
+        exclusions: Vec::new(),
+        problems: dataset.problems.clone(),
+    };
+    for selection in choose::select(dataset, &options.choice) {
+        match selection {
+            Selection::Left(exclusion) => plan.exclusions.push(exclusion),
+            Selection::Run(task, arms) => {
+                let overrides = dataset.overrides.get(&task.id).cloned().unwrap_or_default();
+                let mut planning = Planning { task, facts, options, exclusions: Vec::new() };
+                let planned = planning.plan(&arms, overrides).map_err(|source| PlanError::Serialise {
+                    what: format!("an environment of task `{}`", task.id),
+                    source,
+                })?;
+                plan.exclusions.append(&mut planning.exclusions);
+                plan.tasks.extend(planned);
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// One task on its way into the plan.
+struct Planning<'p> {
+    task: &'p Task,
+    facts: &'p Facts,
+    options: &'p PlanOptions,
+    exclusions: Vec<Exclusion>,
+}
+
+impl Planning<'_> {
+    fn plan(&mut self, chosen: &[ArmId], overrides: Vec<Deviation>) -> Result<Option<PlannedTask>, serde_json::Error> {
+        let task = self.task;
+        let id = &task.id;
+        if let Some(why) = exclude::machine(task, &self.facts.host) {
+            self.exclusions.push(exclude::task(id, why));
+            return Ok(None);
+        }
+        let inputs = match exclude::inputs(task, self.facts) {
+            Ok(inputs) => inputs,
+            Err(why) => {
+                self.exclusions.push(exclude::task(id, why));
+                return Ok(None);
+            }
+        };
+        let named: Vec<ArmId> = choose::arms_of(task).collect();
+        let mut deviations = overrides;
+        let Some((arms, commits)) = (if self.options.baseline_against_itself {
+            deviations.push(deviations::baseline_against_itself(task));
+            self.null_arms()
+        } else {
+            deviations.extend(deviations::arms_chosen(&named, chosen));
+            self.leave_unchosen(&named, chosen);
+            self.runnable(chosen)
+        }) else {
+            return Ok(None);
+        };
+        let not_run = if self.options.baseline_against_itself { Vec::new() } else { not_run(task, chosen) };
+        let built = arms::build(task, &arms, &commits)?;
+        if built.arms.is_empty() {
+            if self.exclusions.iter().all(|exclusion| exclusion.reason == ExclusionReason::NotChosen) {
+                let message = format!("task `{id}` has no patch for any of the arms asked for");
+                self.exclusions.push(exclude::task(id, (ExclusionReason::NotChosen, message)));
+            }
+            return Ok(None);
+        }
+        Ok(Some(self.planned(built, not_run, deviations, inputs)))
+    }
+
+    /// Notes each arm that the task names and the choice doesn't.
+    fn leave_unchosen(&mut self, named: &[ArmId], chosen: &[ArmId]) {
+        for arm in named.iter().filter(|arm| !chosen.contains(arm)) {
+            let why = (ExclusionReason::NotChosen, format!("arm `{arm}` was not asked for"));
+            self.exclusions.push(exclude::arm(&self.task.id, arm, why));
+        }
+    }
+
+    /// Returns the arms that can be run, with their commits, or `None` if the task can't.
+    fn runnable(&mut self, chosen: &[ArmId]) -> Option<(Vec<ArmId>, Commits)> {
+        let task = self.task;
+        let mut commits = Commits::default();
+        if choose::needs_baseline(chosen) {
+            commits.baseline = Some(self.baseline()?);
+        }
+        let mut arms = Vec::new();
+        for arm in chosen {
+            let why = match arm {
+                ArmId::Baseline => None,
+                ArmId::Human => self.human(&mut commits),
+                ArmId::Agent(_) if arms::patch(task, arm).is_none() => continue,
+                ArmId::Agent(_) => exclude::isolation(self.options.isolation, self.options.allow_unisolated),
+            };
+            match why {
+                Some(why) => self.exclusions.push(exclude::arm(&task.id, arm, why)),
+                None => arms.push(arm.clone()),
+            }
+        }
+        Some((arms, commits))
+    }
+
+    /// Returns the baseline's commit, or `None` after excluding the task, whose other arms would have nothing to be
+    /// compared with.
+    fn baseline(&mut self) -> Option<isobench_schema::ids::CommitId> {
+        match exclude::commit(self.facts, &self.task.repository, &self.task.baseline) {
+            Ok(commit) => Some(commit),
+            Err(why) => {
+                self.exclusions.push(exclude::task(&self.task.id, why));
+                None
+            }
+        }
+    }
+
+    fn human(&self, commits: &mut Commits) -> Option<exclude::Why> {
+        let human = self.task.human.as_ref()?;
+        match exclude::commit(self.facts, &self.task.repository, human) {
+            Ok(commit) => {
+                commits.human = Some(commit);
+                None
+            }
+            Err(why) => Some(why),
+        }
+    }
+
+    /// Returns the arms of a run of the baseline against itself.
+    fn null_arms(&mut self) -> Option<(Vec<ArmId>, Commits)> {
+        let commit = self.baseline()?;
+        let commits = Commits { baseline: Some(commit.clone()), human: Some(commit) };
+        Some((vec![ArmId::Baseline, ArmId::Human], commits))
+    }
+
+    fn planned(
+        &self,
+        built: Arms,
+        not_run: Vec<ArmId>,
+        mut deviations: Vec<Deviation>,
+        inputs: BTreeMap<String, String>,
+    ) -> PlannedTask {
+        let task = self.task;
+        let Arms { arms, environments } = built;
+        let design = design(task, arms.len(), self.options.seed);
+        deviations.extend(deviations::of_task(task, &design));
+        let mut planned = PlannedTask {
+            id: task.id.clone(),
+            title: task.title.clone(),
+            engine: task.engine,
+            contrasts: arms::contrasts(&arms),
+            arms,
+            not_run,
+            environments,
+            server: task.server.clone(),
+            workload: task.workload.clone(),
+            metric: task.metric.clone(),
+            estimate_s: design.min_window_s,
+            design,
+            limits: task.limits,
+            requirements: task.requirements.clone(),
+            deviations,
+            inputs,
+        };
+        planned.estimate_s = estimate::of_task(&planned);
+        planned
+    }
+}
+
+/// Returns the chosen agents that have no patch.
+fn not_run(task: &Task, chosen: &[ArmId]) -> Vec<ArmId> {
+    let without = |arm: &&ArmId| match arm {
+        ArmId::Baseline | ArmId::Human => false,
+        ArmId::Agent(_) => arms::patch(task, arm).is_none(),
+    };
+    chosen.iter().filter(without).cloned().collect()
+}
+
+/// Returns the design of a task: one look after all blocks.
+fn design(task: &Task, arms: usize, seed: u64) -> Design {
+    let blocks = task.design.blocks.unwrap_or_else(|| default_blocks(arms));
+    let look = Look { blocks, level: defaults::LEVEL, equivalence_level: defaults::EQUIVALENCE_LEVEL };
+    let default_window = Seconds::new(defaults::MIN_WINDOW_S).unwrap_or(task.limits.workload_s);
+    Design {
+        algorithm: order::ALGORITHM,
+        seed: derive_seed(seed, &format!("task/{}", task.id)),
+        looks: vec![look],
+        min_window_s: task.design.min_window_s.unwrap_or(default_window),
+        replacements: defaults::REPLACEMENTS,
+    }
+}
+
+/// Returns the blocks of a task that asks for no number: [`defaults::BLOCKS`], rounded up to a balanced set of orders.
+///
+/// Beyond three arms the set is too dear to force: eight arms would cost 64 launches, and the position model corrects what
+/// the orders leave.
+pub fn default_blocks(arms: usize) -> u32 {
+    if arms > 3 { defaults::BLOCKS } else { defaults::BLOCKS.next_multiple_of(order::balanced_set(arms)) }
+}

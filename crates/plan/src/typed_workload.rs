@@ -1,0 +1,106 @@
+//! The workload of a task, with the keys that each kind of arrival and prompt has.
+
+use isobench_schema::environment::EngineKind;
+use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
+
+use crate::defaults;
+use crate::node::Node;
+use crate::typed::Draft;
+
+/// Returns the workload, or `None` after noting what is wrong.
+pub(crate) fn workload(draft: &mut Draft<'_>, engine: EngineKind) -> Option<Workload> {
+    let kind = WorkloadKind::parse(draft.text("workload.kind")?)?;
+    let arrival = arrival(draft, kind);
+    let prompts = prompts(draft);
+    let extra = draft.root.at("workload.extra-body").map(Node::entries).unwrap_or_default();
+    Some(Workload {
+        kind,
+        api: draft.text("workload.api").and_then(Api::parse).unwrap_or(defaults::API),
+        requests: draft.whole("workload.requests")?,
+        prompts: prompts?,
+        output_tokens: draft.whole("workload.output-tokens")?,
+        ignore_eos: draft.switch("workload.ignore-eos").unwrap_or(defaults::IGNORE_EOS),
+        temperature: draft.number("workload.temperature").unwrap_or(defaults::TEMPERATURE),
+        arrival: arrival?,
+        warm_up_requests: draft.whole("workload.warm-up-requests").unwrap_or(defaults::WARM_UP_REQUESTS),
+        probes: Probes {
+            count: draft.whole("workload.probes.count").unwrap_or(defaults::PROBES.count),
+            output_tokens: draft.whole("workload.probes.output-tokens").unwrap_or(defaults::PROBES.output_tokens),
+        },
+        counter: draft
+            .text("workload.counter")
+            .and_then(TokenCounter::parse)
+            .unwrap_or_else(|| defaults::counter(engine)),
+        extra_body: extra.iter().map(|(name, node)| (name.clone(), node.to_json())).collect(),
+    })
+}
+
+fn arrival(draft: &mut Draft<'_>, kind: WorkloadKind) -> Option<Arrival> {
+    const PATH: &str = "workload.arrival";
+    if draft.root.at(PATH).is_none() {
+        return match kind {
+            WorkloadKind::Throughput => Some(Arrival::AllAtOnce),
+            WorkloadKind::Latency => Some(Arrival::Closed { concurrency: defaults::LATENCY_CONCURRENCY }),
+            WorkloadKind::Serving => {
+                draft.missing(PATH);
+                None
+            }
+        };
+    }
+    let Some(name) = draft.text("workload.arrival.kind") else {
+        draft.missing("workload.arrival.kind");
+        return None;
+    };
+    match name {
+        "closed" => {
+            only(draft, PATH, name, &["kind", "concurrency"]);
+            Some(Arrival::Closed { concurrency: draft.needed_whole("workload.arrival.concurrency")? })
+        }
+        "open" => {
+            only(draft, PATH, name, &["kind", "rate-per-s", "burstiness"]);
+            let Some(rate_per_s) = draft.number("workload.arrival.rate-per-s") else {
+                draft.missing("workload.arrival.rate-per-s");
+                return None;
+            };
+            let burstiness = draft.number("workload.arrival.burstiness").unwrap_or(defaults::BURSTINESS);
+            Some(Arrival::Open { rate_per_s, burstiness })
+        }
+        _ => {
+            only(draft, PATH, name, &["kind"]);
+            Some(Arrival::AllAtOnce)
+        }
+    }
+}
+
+fn prompts(draft: &mut Draft<'_>) -> Option<Prompts> {
+    const PATH: &str = "workload.prompts";
+    let Some(name) = draft.text("workload.prompts.kind") else {
+        draft.missing("workload.prompts.kind");
+        return None;
+    };
+    let input_tokens = draft.needed_whole("workload.prompts.input-tokens");
+    if name == "words" {
+        only(draft, PATH, name, &["kind", "input-tokens"]);
+        return Some(Prompts::Words { input_tokens: input_tokens? });
+    }
+    let vocabulary_size = draft.needed_whole("workload.prompts.vocabulary-size")?;
+    let first_id = draft.whole("workload.prompts.first-id").unwrap_or(defaults::FIRST_TOKEN_ID);
+    if first_id >= vocabulary_size {
+        let message = format!(
+            "`workload.prompts.first-id` is {first_id}, which leaves no token id below `vocabulary-size`, {vocabulary_size}"
+        );
+        draft.fault("workload.prompts.first-id", message);
+    }
+    Some(Prompts::TokenIds { input_tokens: input_tokens?, vocabulary_size, first_id })
+}
+
+/// Notes each key of a table that its kind has no use for: it would be a wish that nothing fulfils.
+fn only(draft: &mut Draft<'_>, table: &str, kind: &str, keys: &[&str]) {
+    let root = draft.root;
+    for (key, _) in root.at(table).map(Node::entries).unwrap_or_default() {
+        if !keys.contains(&key.as_str()) {
+            let path = format!("{table}.{key}");
+            draft.fault(&path, format!("`{path}` means nothing for kind `{kind}`"));
+        }
+    }
+}
