@@ -8,7 +8,7 @@ mod task;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::view::{Pair, TaskView, View};
-use crate::words::{HOW_TO_READ, VerdictWord};
+use crate::words::{Piece, VerdictWord, how_to_read};
 
 /// The page's style. Colours are Okabe and Ito's, which people with colour-blindness can tell apart.
 const STYLE: &str = include_str!("html/style.css");
@@ -66,7 +66,9 @@ fn body(view: &View) -> Markup {
         @if view.tasks.len() > 1 { (overview(view)) }
         section.how aria-labelledby="how" {
             h2 #how { "How to read this page" }
-            p { (HOW_TO_READ) }
+            p { @for piece in how_to_read() {
+                @match piece { Piece::Plain(text) => { (text) }, Piece::Strong(word) => { b { (word) } } }
+            } }
         }
         @for (index, item) in view.tasks.iter().enumerate() { (task::section(index, item)) }
         @if !view.exclusions.is_empty() {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::view::{ArmView, ContrastView, FailureKind, FailureView, TaskView, View};
-use crate::words::HOW_TO_READ;
+use crate::words::{Piece, how_to_read};
 
 /// Returns the judgement as a Markdown page.
 pub fn judgement(view: &View) -> String {
@@ -11,7 +11,11 @@ pub fn judgement(view: &View) -> String {
     let mut facts = vec![format!("plan `{}`", view.plan), format!("rules {}", escape(&view.rules))];
     facts.extend(view.facts.iter().map(|fact| escape(fact)));
     push(&mut out, &facts.join(" · "));
-    push(&mut out, &format!("*How to read this page.* {}", escape(HOW_TO_READ)));
+    let piece = |piece| match piece {
+        Piece::Plain(text) => escape(text),
+        Piece::Strong(word) => format!("**{word}**"),
+    };
+    push(&mut out, &format!("*How to read this page.* {}", how_to_read().map(piece).collect::<String>()));
     if view.tasks.is_empty() {
         push(&mut out, "No task was run.");
     }

@@ -34,6 +34,11 @@ pub(crate) fn tick(value: f64, step: f64) -> String {
     group(&format!("{value:.*}", usize::try_from(decimals).unwrap_or(0)))
 }
 
+/// Returns a count with thousands grouped by commas.
+pub(crate) fn grouped(number: u32) -> String {
+    group(&number.to_string())
+}
+
 /// Puts commas between groups of three digits before the decimal point.
 fn group(text: &str) -> String {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
@@ -121,12 +126,20 @@ pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.round();
     let (days, hours) = ((whole / 86_400.0).floor(), (whole % 86_400.0 / 3600.0).floor());
     let (minutes, rest) = ((whole % 3600.0 / 60.0).floor(), whole % 60.0);
-    match () {
-        () if days >= 1e6 => format!("{days:.1e} d"),
-        () if days > 0.0 => format!("{days} d {hours} h"),
-        () if hours > 0.0 => format!("{hours} h {minutes} min"),
-        () if minutes > 0.0 => format!("{minutes} min {rest} s"),
-        () => format!("{rest} s"),
+    let two = |large: f64, unit: &str, small: f64, small_unit: &str| match small {
+        0.0 => format!("{large} {unit}"),
+        small => format!("{large} {unit} {small} {small_unit}"),
+    };
+    if days >= 1e6 {
+        format!("{days:.1e} d")
+    } else if days > 0.0 {
+        two(days, "d", hours, "h")
+    } else if hours > 0.0 {
+        two(hours, "h", minutes, "min")
+    } else if minutes > 0.0 {
+        two(minutes, "min", rest, "s")
+    } else {
+        format!("{rest} s")
     }
 }
 
@@ -197,9 +210,14 @@ mod tests {
 
     #[test]
     fn durations_have_two_units() {
-        for (seconds, text) in
-            [(1.5, "1.5 s"), (12.0, "12 s"), (200.0, "3 min 20 s"), (4320.0, "1 h 12 min"), (180_000.0, "2 d 2 h")]
-        {
+        for (seconds, text) in [
+            (1.5, "1.5 s"),
+            (12.0, "12 s"),
+            (200.0, "3 min 20 s"),
+            (600.0, "10 min"),
+            (4320.0, "1 h 12 min"),
+            (180_000.0, "2 d 2 h"),
+        ] {
             assert_eq!(duration(seconds), text);
         }
     }

@@ -42,10 +42,6 @@ impl Style {
     fn paragraph(self, out: &mut String, first: &str, text: &str) {
         let indent = crate::text::width(first);
         let lines = crate::text::wrap(text, self.width.saturating_sub(indent));
-        if lines.is_empty() {
-            out.push_str(first.trim_end());
-            out.push('\n');
-        }
         for (place, line) in lines.iter().enumerate() {
             if place == 0 {
                 out.push_str(first);

@@ -76,6 +76,8 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     let mut used = 0;
+    // A number and its per cent sign stay together.
+    let text = text.replace(" %", "\u{a0}%");
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let long = width(word);
         if used > 0 && used + 1 + long > columns {
@@ -92,7 +94,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
                 lines.push(std::mem::take(&mut line));
                 used = 0;
             }
-            line.push(c);
+            line.push(if c == '\u{a0}' { ' ' } else { c });
             used += wide;
         }
     }

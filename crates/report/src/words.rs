@@ -117,11 +117,29 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// How to read a report, for someone who sees one for the first time.
-pub(crate) const HOW_TO_READ: &str = "Each launch starts the engine afresh; a block is one launch of every arm, back to \
-back on one device, so each block gives one difference per pair of arms. A speed-up above 1x means that the arm is faster \
-than the one it is compared with, whichever way the metric counts. better and worse mean that the difference is \
-statistically significant and at least as large as the margin. equivalent means that a difference as large as the margin \
-is ruled out, and trivial that there is a real difference, but a smaller one. inconclusive means that these blocks can't \
-tell, which is not the same as no difference. agent-failed and invalid are results as well: the arm didn't run, or what it \
+/// How to read a report, for someone who sees one for the first time. Words between asterisks are to stand out.
+const HOW_TO_READ: &str = "Each launch starts the engine afresh; a block is one launch of every arm, back to back on one \
+device, so each block gives one difference per pair of arms. A speed-up above 1x means that the arm is faster than the one \
+it is compared with, whichever way the metric counts. *better* and *worse* mean that the difference is statistically \
+significant and at least as large as the margin. *equivalent* means that a difference as large as the margin is ruled out, \
+and *trivial* that there is a real difference, but a smaller one. *inconclusive* means that these blocks can't tell, which \
+is not the same as no difference. *agent-failed* and *invalid* are results as well: the arm didn't run, or what it \
 delivered doesn't count.";
+
+/// A piece of [`how_to_read`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// Running text.
+    Plain(&'static str),
+    /// A word that stands out.
+    Strong(&'static str),
+}
+
+/// Returns the paragraph on how to read a report.
+pub(crate) fn how_to_read() -> impl Iterator<Item = Piece> {
+    let piece = |(place, text): (usize, &'static str)| match place % 2 {
+        0 => Piece::Plain(text),
+        _ => Piece::Strong(text),
+    };
+    HOW_TO_READ.split('*').enumerate().map(piece)
+}

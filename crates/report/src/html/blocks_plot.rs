@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::scale::{Scale, across, thin};
 use crate::number::count;
-use crate::view::{ArmView, TaskView};
+use crate::view::{ArmView, PointView, TaskView};
 
 /// Colours of the page's style, `c0` to `c7`.
 const COLOURS: usize = 8;
@@ -118,24 +118,24 @@ pub(super) fn plot(index: usize, task: &TaskView) -> Markup {
 
 fn marks(axis: &Axis, task: &TaskView, number: usize, arm: &ArmView) -> Markup {
     let (blocks, arms) = (task.block_axis.len(), task.arms.len());
-    let at = |block: u32| {
-        let place = task.block_axis.binary_search(&block).ok()?;
-        Some(across(slot(place, blocks, number, arms)))
+    let place = |block: u32| task.block_axis.binary_search(&block).ok();
+    let at = |place: usize| across(slot(place, blocks, number, arms));
+    let spot = |point: &PointView| {
+        let place = place(point.block)?;
+        Some((place, at(place), format!("{:.1}", axis.height(point.value))))
     };
-    let spots: Vec<(String, String)> = arm
-        .points
-        .iter()
-        .filter_map(|point| Some((at(point.block)?, format!("{:.1}", axis.height(point.value)))))
-        .collect();
+    let spots: Vec<(usize, String, String)> = arm.points.iter().filter_map(spot).collect();
+    // A line over a block without a value would claim one.
+    let pairs = spots.iter().zip(spots.iter().skip(1)).filter(|(from, to)| to.0 == from.0 + 1);
     html! {
         g class=(colour(number)) {
             @if arms <= LINED_ARMS {
-                @for ((x1, y1), (x2, y2)) in spots.iter().zip(spots.iter().skip(1)) {
-                    line.run x1=(x1) y1=(y1) x2=(x2) y2=(y2) {}
-                }
+                @for ((_, x1, y1), (_, x2, y2)) in pairs { line.run x1=(x1) y1=(y1) x2=(x2) y2=(y2) {} }
             }
-            @for (x, y) in &spots { use.mark href=(shape(number)) x=(x) y=(y) {} }
-            @for x in arm.missing.iter().filter_map(|block| at(*block)) { use.lost href="#lost" x=(x) y=(STRIP) {} }
+            @for (_, x, y) in &spots { use.mark href=(shape(number)) x=(x) y=(y) {} }
+            @for place in arm.missing.iter().filter_map(|block| place(*block)) {
+                use.lost href="#lost" x=(at(place)) y=(STRIP) {}
+            }
         }
     }
 }

@@ -67,7 +67,7 @@ fn contrasts(task: &TaskView) -> Markup {
         div.scroll { table {
             thead { tr {
                 th scope="col" { "of" } th scope="col" { "against" } th scope="col" { "verdict" }
-                th.number scope="col" { "speed-up" } th.number scope="col" { "interval" } th.number scope="col" { "p" }
+                th.number scope="col" { "speed\u{2011}up" } th.number scope="col" { "interval" } th.number scope="col" { "p" }
                 th.number scope="col" { "blocks" } th scope="col" { "reason" }
             } }
             tbody { @for contrast in &task.contrasts { (contrast_row(contrast, task.mark)) } }

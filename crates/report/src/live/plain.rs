@@ -3,6 +3,7 @@
 use isobench_schema::event::{BlockEnd, Event, EventKind, LaunchStage};
 use isobench_schema::failure::Failure;
 use isobench_schema::outcome::{LaunchRecord, Outcome};
+use std::fmt::Write as _;
 
 use crate::number::counted;
 use crate::text::clean;
@@ -47,10 +48,11 @@ fn outcome(record: &LaunchRecord, charged: Option<&Failure>) -> String {
             let mut text = format!("{arm} measured");
             if !record.incidents.is_empty() {
                 let incidents = u64::try_from(record.incidents.len()).unwrap_or(u64::MAX);
-                text.push_str(&format!(" with {}", counted(incidents, "incident")));
+                write!(text, " with {}", counted(incidents, "incident")).expect("a String takes every write");
             }
             if let Some(failure) = charged {
-                text.push_str(&format!(", but doesn't count, {}", clean(&failure.to_string())));
+                write!(text, ", but doesn't count, {}", clean(&failure.to_string()))
+                    .expect("a String takes every write");
             }
             text
         }

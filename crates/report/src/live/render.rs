@@ -44,7 +44,7 @@ impl LiveState {
     fn bar(&self, width: usize) -> String {
         let (done, all) = self.blocks();
         let room = width.saturating_sub(8).min(WIDEST_BAR);
-        let share = if all == 0 { 0 } else { (done.min(all) * 100) / all };
+        let share = (done.min(all) * 100).checked_div(all).unwrap_or(0);
         let full = usize::try_from(share).unwrap_or(0) * room / 100;
         format!("[{}{}] {share:>3} %", "█".repeat(full), "░".repeat(room.saturating_sub(full)))
     }
@@ -60,7 +60,7 @@ impl LiveState {
 
     fn failure_line(&self) -> Option<String> {
         let classes: Vec<String> = self.failures.iter().map(|(class, times)| format!("{class} {times}")).collect();
-        let counts = format!("{} of {} measured", self.measured, counted(self.launches, "launch"));
+        let counts = format!("{} of {} measured", self.measured, self.launches);
         match (self.launches, classes.is_empty()) {
             (0, _) => None,
             (_, true) => Some(format!("launches  {counts}")),
@@ -91,22 +91,15 @@ fn launch_line(launch: &Launch, now_ms: f64) -> String {
     format!("  {symbol} {} {stage}{since}", text::pad(&launch.arm.to_string(), 22))
 }
 
-/// Cuts the lines to the screen. Where there are too many, the launches that don't fit are left out and counted.
+/// Cuts the lines to the screen. Where there are too many, launches go first: those that wait, then the finished ones.
 fn fit(mut lines: Vec<String>, width: usize, height: usize) -> String {
-    let is_launch = |line: &String| line.starts_with("  ");
-    let excess = lines.len().saturating_sub(height);
-    if excess > 0 && lines.iter().filter(|line| is_launch(line)).count() > excess {
-        // One more goes, for the line that counts them; those that wait or are finished go first.
-        let mut to_drop = excess + 1;
-        for symbol in ["    ", "  •", "  "] {
-            lines.retain(|line| {
-                let drop = to_drop > 0 && line.starts_with(symbol);
-                to_drop -= usize::from(drop);
-                !drop
-            });
-        }
-        let at = lines.iter().rposition(is_launch).map_or(3.min(lines.len()), |place| place + 1);
-        lines.insert(at, format!("    and {}", counted(u64::try_from(excess + 1).unwrap_or(0), "more arm")));
+    let mut excess = lines.len().saturating_sub(height);
+    for kind in ["    ", "  •", "  ▶"] {
+        lines.retain(|line| {
+            let drop = excess > 0 && line.starts_with(kind);
+            excess -= usize::from(drop);
+            !drop
+        });
     }
     lines.truncate(height);
     lines.iter().map(|line| text::truncate(line, width).into_owned()).collect::<Vec<_>>().join("\n")

@@ -4,14 +4,13 @@ use super::Style;
 use super::table::{Cell, Column, Layout, table};
 use crate::text;
 use crate::view::{FailureKind, FailureView, TaskView, View};
+use std::fmt::Write as _;
 
 /// Returns the judgement as text: for each task a headline, its contrasts, reasons, arms, failures and deviations.
 pub fn judgement(view: &View, style: Style) -> String {
     let mut out = String::new();
     style.paragraph(&mut out, "", &format!("run {}, plan {}, rules {}", view.run, view.plan, view.rules));
-    for fact in &view.facts {
-        style.paragraph(&mut out, "", fact);
-    }
+    style.paragraph(&mut out, "", &view.facts.join(", "));
     if view.tasks.is_empty() {
         out.push_str("\nno task was run\n");
     }
@@ -74,7 +73,7 @@ fn task(out: &mut String, task: &TaskView, style: Style) {
     }
     let standing = format!("{}: {}", task.standing.word, task.standing.meaning);
     for line in text::wrap(&standing, style.width.saturating_sub(2)) {
-        out.push_str(&format!("  {}\n", style.paint(task.standing.tone, &line)));
+        writeln!(out, "  {}", style.paint(task.standing.tone, &line)).expect("a String takes every write");
     }
     let metric =
         format!("{} in {}, {}, margin {}; {}", task.metric, task.unit, task.direction, task.margin, task.blocks);
@@ -151,7 +150,7 @@ fn failures(out: &mut String, task: &TaskView, style: Style) {
     {
         let mut found = task.failures.iter().filter(|failure| failure.kind == kind).peekable();
         if found.peek().is_some() {
-            out.push_str(&format!("\n  {title}\n"));
+            writeln!(out, "\n  {title}").expect("a String takes every write");
         }
         for failure in found {
             one_failure(out, failure, style);
@@ -164,6 +163,7 @@ fn one_failure(out: &mut String, failure: &FailureView, style: Style) {
     style.paragraph(out, "  - ", &format!("{arm}: {class} at {stage}, {launches}: {message}"));
     if let Some(line) = failure.evidence.first() {
         let text = format!("{}  {}", line.place, line.text);
-        out.push_str(&format!("      {}\n", text::truncate(&text, style.width.saturating_sub(6).max(20))));
+        writeln!(out, "      {}", text::truncate(&text, style.width.saturating_sub(6).max(20)))
+            .expect("a String takes every write");
     }
 }

@@ -1,6 +1,7 @@
 //! A plan as a terminal page: what would run, on what, and how long it would take.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use isobench_schema::environment::{EnvironmentSpec, Python};
 use isobench_schema::ids::{EnvironmentId, TaskId};
@@ -220,7 +221,7 @@ fn order(out: &mut String, task: &PlannedTask, style: Style) {
             }
             let left = u64::try_from(blocks.len().saturating_sub(LISTED_BLOCKS)).unwrap_or(u64::MAX);
             if left > 0 {
-                out.push_str(&format!("  and {}\n", counted(left, "more block")));
+                writeln!(out, "  and {}", counted(left, "more block")).expect("a String takes every write");
             }
         }
         Err(error) => style.paragraph(out, "  blocks    ", &error.to_string()),

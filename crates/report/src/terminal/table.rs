@@ -3,6 +3,7 @@
 use super::Style;
 use crate::text;
 use crate::words::Tone;
+use std::fmt::Write as _;
 
 /// How a column is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +111,8 @@ fn stack(out: &mut String, columns: &[Column], rows: &[Vec<Cell>], style: Style)
             let room = style.width.saturating_sub(INDENT.len() + label + GAP.len()).max(8);
             let value = text::truncate(&cell.text, room);
             let value = cell.tone.map_or_else(|| value.to_string(), |tone| style.paint(tone, &value));
-            out.push_str(&format!("{INDENT}{}{GAP}{value}\n", text::pad(column.title, label)));
+            writeln!(out, "{INDENT}{}{GAP}{value}", text::pad(column.title, label))
+                .expect("a String takes every write");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! From a judgement to its view: the only place where numbers of a report are formatted.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use isobench_schema::deviation::Deviation;
 use isobench_schema::ids::ArmId;
@@ -46,7 +47,7 @@ fn pair(of: &ArmId, against: &ArmId) -> Pair {
         (ArmId::Human, ArmId::Baseline) => Pair::HumanAgainstBaseline,
         (ArmId::Agent(_), ArmId::Baseline) => Pair::AgentAgainstBaseline,
         (ArmId::Agent(_), ArmId::Human) => Pair::AgentAgainstHuman,
-        (ArmId::Baseline, _) | (ArmId::Human | ArmId::Agent(_), _) => Pair::Other,
+        (ArmId::Baseline | ArmId::Human | ArmId::Agent(_), _) => Pair::Other,
     }
 }
 
@@ -123,10 +124,10 @@ fn headline(contrasts: &[ContrastView]) -> String {
 }
 
 fn blocks(counts: BlockCounts) -> String {
-    let mut text = format!("{} of {} complete", counts.complete, counted(counts.planned, "block"));
+    let mut text = format!("{} of {} complete", number::grouped(counts.complete), counted(counts.planned, "block"));
     for (number, what) in [(counts.interrupted, "interrupted"), (counts.spoilt, "spoilt by infrastructure")] {
         if number > 0 {
-            text.push_str(&format!(", {} {what}", counted(number, "attempt")));
+            write!(text, ", {} {what}", counted(number, "attempt")).expect("a String takes every write");
         }
     }
     text

@@ -1,5 +1,8 @@
 //! The reports as people see them, from hand-made judgements, plans and events.
 
+#[cfg(test)]
 mod formats;
+#[cfg(test)]
 mod live;
+#[cfg(test)]
 mod sample;

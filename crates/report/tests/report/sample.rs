@@ -48,7 +48,20 @@ pub(crate) fn contrast(of: &str, against: &str, verdict: Verdict, ratio: f64) ->
         hodges_lehmann: Some(estimate),
         mde: Some(0.021),
         differences,
-        ..absent(of, against, verdict, "it is as it is")
+        ..absent(of, against, verdict, said(verdict))
+    }
+}
+
+/// A sentence for a verdict that has numbers.
+fn said(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "significantly faster, by at least the margin of 2 %",
+        Verdict::Worse => "significantly slower, by at least the margin of 2 %",
+        Verdict::Trivial => "faster, but by less than the margin of 2 %",
+        Verdict::Equivalent => "no difference as large as the margin of 2 %",
+        Verdict::Inconclusive => "neither a difference nor its absence is shown",
+        Verdict::NothingToBeat => "the human commit is equivalent to the baseline",
+        Verdict::AgentFailed | Verdict::Invalid | Verdict::NotMeasured | Verdict::NotRun => "no numbers",
     }
 }
 
@@ -157,7 +170,8 @@ fn every_agent_task() -> TaskJudgement {
     let mut inconclusive = contrast("agent:half", "human", Verdict::Inconclusive, 0.988);
     (inconclusive.low, inconclusive.high) = (Some(-0.041), Some(0.018));
     inconclusive.blocks_needed = Some(22);
-    let trivial = contrast("agent:tiny", "baseline", Verdict::Trivial, 1.011);
+    let mut trivial = contrast("agent:tiny", "baseline", Verdict::Trivial, 1.011);
+    (trivial.low, trivial.high, trivial.p) = (Some(0.003), Some(0.019), Some(0.012));
     let crash_reason = "agent:crash failed in 6 of 6 blocks where the baseline ran: start-crashed";
     let contrasts = vec![
         contrast("human", "baseline", Verdict::Better, 1.162),
@@ -249,32 +263,33 @@ pub(crate) fn every_verdict() -> Judgement {
 
 /// A judgement in which every free text is hostile.
 pub(crate) fn hostile() -> Judgement {
+    let set = |text: &mut String| HOSTILE.clone_into(text);
     let mut judgement = every_verdict();
-    judgement.rules = HOSTILE.to_owned();
+    set(&mut judgement.rules);
     for task in &mut judgement.tasks {
         task.title = Some(HOSTILE.to_owned());
         task.unlike = vec![HOSTILE.to_owned()];
         for contrast in &mut task.contrasts {
-            contrast.reason = HOSTILE.to_owned();
+            set(&mut contrast.reason);
         }
         for deviation in &mut task.deviations {
-            deviation.subject = HOSTILE.to_owned();
-            deviation.asked = HOSTILE.to_owned();
-            deviation.run = HOSTILE.to_owned();
-            deviation.reason = HOSTILE.to_owned();
+            set(&mut deviation.subject);
+            set(&mut deviation.asked);
+            set(&mut deviation.run);
+            set(&mut deviation.reason);
         }
         for counted in task.arms.iter_mut().flat_map(|arm| arm.failures.iter_mut().chain(&mut arm.incidents)) {
-            counted.failure.message = HOSTILE.to_owned();
+            set(&mut counted.failure.message);
             counted.failure.evidence =
                 vec![EvidenceLine { file: HOSTILE.to_owned(), line: Some(1), text: HOSTILE.to_owned() }];
         }
     }
     for exclusion in &mut judgement.exclusions {
-        exclusion.message = HOSTILE.to_owned();
+        set(&mut exclusion.message);
     }
     for problem in &mut judgement.problems {
-        problem.file = HOSTILE.to_owned();
-        problem.message = HOSTILE.to_owned();
+        set(&mut problem.file);
+        set(&mut problem.message);
     }
     judgement
 }
