@@ -1,0 +1,210 @@
+//! Which attempts count, at which look.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use isobench_schema::comparability::KeyField;
+use isobench_schema::event::BlockEnd;
+use isobench_schema::failure::Failure;
+use isobench_schema::ids::ArmId;
+use isobench_schema::measurement::Direction;
+use isobench_schema::plan::{Look, PlannedTask};
+use isobench_schema::verdict::BlockCounts;
+
+use super::{Attempt, JudgeError};
+use crate::launch::LaunchInput;
+use crate::measure::LaunchDigest;
+
+/// A launch of a block that counts.
+#[derive(Debug)]
+pub(super) struct Launch<'a> {
+    pub(super) input: &'a LaunchInput,
+    /// Why it doesn't count.
+    pub(super) failure: Option<Failure>,
+}
+
+impl<'a> Launch<'a> {
+    pub(super) fn arm(&self) -> &'a ArmId {
+        &self.input.record.launch.arm
+    }
+
+    /// Returns what was read of the launch, if it counts.
+    pub(super) fn valid(&self) -> Option<&'a LaunchDigest> {
+        self.input.digest.as_ref().filter(|_| self.failure.is_none())
+    }
+
+    /// Returns the primary metric, if the launch counts and has it.
+    pub(super) fn value(&self, task: &PlannedTask) -> Option<f64> {
+        let value = *self.valid()?.measurement.values.get(&task.metric.primary)?;
+        (value.is_finite() && value > 0.0).then_some(value)
+    }
+
+    /// Returns the fields in which the launch can't be compared with another one of its block: those of their keys, and seed and
+    /// prompts as the client recorded them.
+    pub(super) fn differences(&self, other: &Self) -> Vec<KeyField> {
+        let mut fields = self.input.record.key.differences(&other.input.record.key);
+        if let (Some(own), Some(its)) = (&self.input.digest, &other.input.digest) {
+            let recorded = [
+                (KeyField::Client, own.client == its.client),
+                (KeyField::Workload, own.workload == its.workload),
+                (KeyField::Seed, own.seed == its.seed),
+                (KeyField::Definition, own.measurement.definition == its.measurement.definition),
+            ];
+            fields.extend(recorded.iter().filter(|(_, equal)| !equal).map(|(field, _)| *field));
+        }
+        fields.sort_unstable();
+        fields.dedup();
+        fields
+    }
+}
+
+/// A block's complete attempt, its launches in the order of their positions.
+#[derive(Debug)]
+pub(super) struct Block<'a> {
+    pub(super) block: u32,
+    pub(super) launches: Vec<Launch<'a>>,
+}
+
+impl<'a> Block<'a> {
+    pub(super) fn launch(&self, arm: &ArmId) -> Option<&Launch<'a>> {
+        self.launches.iter().find(|launch| launch.arm() == arm)
+    }
+
+    /// Returns the log ratio of one arm to another, positive is better, if both count and can be compared.
+    pub(super) fn log_ratio(&self, task: &PlannedTask, of: &ArmId, against: &ArmId) -> Option<f64> {
+        let (of, against) = (self.launch(of)?, self.launch(against)?);
+        if !of.differences(against).is_empty() {
+            return None;
+        }
+        let ratio = (of.value(task)? / against.value(task)?).ln();
+        Some(match task.metric.direction {
+            Direction::Higher => ratio,
+            Direction::Lower => -ratio,
+        })
+    }
+}
+
+/// The blocks by which a task is judged.
+#[derive(Debug)]
+pub(super) struct TaskBlocks<'a> {
+    pub(super) counts: BlockCounts,
+    /// The last look whose blocks are all done, if there is one.
+    pub(super) look: Option<Look>,
+    /// The complete blocks of that look, or all of them if no look is complete; in order.
+    pub(super) blocks: Vec<Block<'a>>,
+    /// What spoilt those blocks of the look that weren't replaced any more.
+    pub(super) lost: Vec<&'a Failure>,
+}
+
+impl<'a> TaskBlocks<'a> {
+    /// Chooses the one complete attempt of each block, and the look.
+    ///
+    /// A block is done if it has a complete attempt, or if infrastructure spoilt its last one and the task's replacements are used up.
+    /// A look is complete when all its blocks are done; later blocks don't count at it.
+    pub(super) fn choose(task: &PlannedTask, attempts: Vec<&'a Attempt>) -> Result<Self, JudgeError> {
+        let planned = task.design.blocks();
+        let mut counts = BlockCounts { planned, ..BlockCounts::default() };
+        let mut complete: BTreeMap<u32, &Attempt> = BTreeMap::new();
+        let mut last: BTreeMap<u32, &Attempt> = BTreeMap::new();
+        for attempt in sorted(attempts) {
+            check(attempt, planned)?;
+            last.insert(attempt.id.block, attempt);
+            match attempt.end {
+                BlockEnd::Complete => {
+                    if let Some(first) = complete.insert(attempt.id.block, attempt) {
+                        let (first, second) = (first.id.clone(), attempt.id.clone());
+                        return Err(JudgeError::TwoComplete { first, second });
+                    }
+                    counts.complete += 1;
+                }
+                BlockEnd::Interrupted => counts.interrupted += 1,
+                BlockEnd::Spoilt { .. } => counts.spoilt += 1,
+            }
+        }
+        let used_up = counts.spoilt > task.design.replacements;
+        let mut lost: BTreeMap<u32, &Failure> = BTreeMap::new();
+        for (block, attempt) in last {
+            match &attempt.end {
+                BlockEnd::Spoilt { failure } if used_up && !complete.contains_key(&block) => {
+                    lost.insert(block, failure);
+                }
+                BlockEnd::Spoilt { .. } | BlockEnd::Complete | BlockEnd::Interrupted => {}
+            }
+        }
+        let is_done = |block: u32| complete.contains_key(&block) || lost.contains_key(&block);
+        let looks = task.design.looks.iter().copied();
+        let look = looks.take_while(|look| (0..look.blocks).all(is_done)).last();
+        let within = |block: u32| look.is_none_or(|look| block < look.blocks);
+        complete.retain(|block, _| within(*block));
+        lost.retain(|block, _| within(*block));
+        let blocks =
+            complete.into_iter().map(|(block, attempt)| Block { block, launches: launches(attempt) }).collect();
+        Ok(Self { counts, look, blocks, lost: lost.into_values().collect() })
+    }
+
+    /// Returns which launches can't be compared, and in what.
+    ///
+    /// Only launches of one block are compared, so a block on another host than the others is a remark, not a fault.
+    pub(super) fn unlike(&self, task: &PlannedTask) -> Vec<String> {
+        let named = |fields: &[KeyField]| fields.iter().map(|field| field.as_str()).collect::<Vec<_>>().join(", ");
+        let mut found = BTreeSet::new();
+        for block in &self.blocks {
+            for contrast in &task.contrasts {
+                let pair = block.launch(&contrast.of).zip(block.launch(&contrast.against));
+                let fields = pair.map(|(of, against)| of.differences(against)).unwrap_or_default();
+                if !fields.is_empty() {
+                    let text = format!(
+                        "{} and {} can't be compared: {} differs",
+                        contrast.of,
+                        contrast.against,
+                        named(&fields)
+                    );
+                    found.insert((block.block, text));
+                }
+            }
+        }
+        let first = self.blocks.first();
+        for block in self.blocks.iter().skip(1) {
+            for launch in &block.launches {
+                let earlier = first.and_then(|first| first.launch(launch.arm()));
+                let mut fields = earlier
+                    .map(|earlier| launch.input.record.key.differences(&earlier.input.record.key))
+                    .unwrap_or_default();
+                fields.retain(|field| *field != KeyField::Seed);
+                if !fields.is_empty() {
+                    let text = format!("{} differs from the first block in {}", launch.arm(), named(&fields));
+                    found.insert((block.block, text));
+                }
+            }
+        }
+        found.into_iter().map(|(block, text)| format!("block {block}: {text}")).collect()
+    }
+}
+
+fn sorted(mut attempts: Vec<&Attempt>) -> Vec<&Attempt> {
+    attempts.sort_by(|a, b| a.id.cmp(&b.id));
+    attempts
+}
+
+fn check(attempt: &Attempt, planned: u32) -> Result<(), JudgeError> {
+    let id = &attempt.id;
+    if id.block >= planned {
+        return Err(JudgeError::UnknownBlock { id: id.clone(), planned });
+    }
+    let mut seen = BTreeSet::new();
+    for LaunchInput { record, .. } in &attempt.launches {
+        if record.launch.block != *id {
+            return Err(JudgeError::WrongBlock { launch: record.launch.clone(), id: id.clone() });
+        }
+        if !seen.insert(&record.launch.arm) {
+            return Err(JudgeError::TwoLaunches { launch: record.launch.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn launches(attempt: &Attempt) -> Vec<Launch<'_>> {
+    let mut launches: Vec<Launch<'_>> =
+        attempt.launches.iter().map(|input| Launch { input, failure: input.failure() }).collect();
+    launches.sort_by_key(|launch| launch.input.record.position);
+    launches
+}

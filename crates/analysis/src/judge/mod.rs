@@ -1,0 +1,192 @@
+//! From all launches of a run to the verdicts.
+//!
+//! A contrast gets its verdict by the first of these rules that holds:
+//!
+//! | order | rule | verdict |
+//! | --- | --- | --- |
+//! | 1 | there was no patch for one of the arms | `not-run` |
+//! | 2 | agent against human, and the human commit is worse than, trivially different from or equivalent to the baseline | `nothing-to-beat` |
+//! | 3 | it is against the baseline, and the baseline failed by itself | `not-measured`, or `invalid` charged to it |
+//! | 4 | an agent's arm failed by itself | `agent-failed`, or `invalid` charged to it |
+//! | 5 | the human or the baseline arm failed by itself | `not-measured`, or `invalid` charged to it |
+//! | 6 | under 5 blocks can be compared, for a broken check that no arm answers for | `invalid` |
+//! | 7 | none can be compared, because the baseline or the human arm has no launch that counts | `not-measured` |
+//! | 8 | under 5 blocks can be compared, or no look is complete | `inconclusive` |
+//! | 9 | p is below the look's level and the estimate is at least the margin | `better` or `worse` |
+//! | 10 | p is below the look's level and the difference is equivalent | `trivial` |
+//! | 11 | two one-sided tests at the look's level find the difference inside the margin | `equivalent` |
+//! | 12 | anything else | `inconclusive` |
+//!
+//! Rule 2 comes before an agent's failure, so that all agents are kept out of the win rates of a task that can't rank them; how the
+//! agent did against the baseline has its own contrast.
+//!
+//! An arm *failed by itself* if its own failures hit at least two blocks, or at least 10 % of them. Its own are those of a class that
+//! is charged to the arm, unless every arm of the block failed by it. The kind of verdict follows from its most frequent class.
+//!
+//! All differences are natural logarithms of ratios, positive is better. The margin δ is ln(1 + margin) on that scale, so that a
+//! margin of 2 % means a speed-up of 1.02, or of 1/1.02.
+
+mod arms;
+mod blocks;
+mod contrast;
+mod output;
+mod reason;
+
+use std::collections::BTreeMap;
+
+use isobench_schema::event::BlockEnd;
+use isobench_schema::ids::{ArmId, BlockId, LaunchId, RunId, TaskId};
+use isobench_schema::plan::{Plan, PlannedTask};
+use isobench_schema::verdict::{Contrast, Judgement, Standing, TaskJudgement, Verdict};
+
+use crate::launch::LaunchInput;
+use arms::Arms;
+use blocks::TaskBlocks;
+
+/// The version of the rules of this module and of the checks.
+pub const RULES: &str = "isobench/1";
+
+/// One attempt at a block, as it ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    /// The task, block and attempt.
+    pub id: BlockId,
+    /// What became of it.
+    pub end: BlockEnd,
+    /// Its launches.
+    pub launches: Vec<LaunchInput>,
+}
+
+/// Everything that a run is judged by.
+#[derive(Debug, Clone)]
+pub struct JudgeInput<'a> {
+    /// The run.
+    pub run: RunId,
+    /// Its plan.
+    pub plan: &'a Plan,
+    /// Every attempt that has ended, in any order.
+    pub attempts: &'a [Attempt],
+}
+
+/// Why a run can't be judged: its record contradicts itself.
+#[derive(Debug, thiserror::Error)]
+pub enum JudgeError {
+    /// An attempt at a task that the plan hasn't.
+    #[error("the record has a block of task `{task}`, which is not in the plan")]
+    UnknownTask {
+        /// The task.
+        task: TaskId,
+    },
+    /// An attempt at a block that the design hasn't.
+    #[error("the record has the block {id}, but the plan has only {planned} blocks of that task")]
+    UnknownBlock {
+        /// The block.
+        id: BlockId,
+        /// How many blocks are planned.
+        planned: u32,
+    },
+    /// Two attempts at one block that both count.
+    #[error("the record has two complete attempts at one block: {first} and {second}")]
+    TwoComplete {
+        /// The earlier one.
+        first: BlockId,
+        /// The later one.
+        second: BlockId,
+    },
+    /// A launch that is recorded in a block that it doesn't belong to.
+    #[error("the launch {launch} is recorded in the block {id}")]
+    WrongBlock {
+        /// The launch.
+        launch: LaunchId,
+        /// The block.
+        id: BlockId,
+    },
+    /// An arm that was launched twice in one attempt.
+    #[error("the launch {launch} is recorded twice")]
+    TwoLaunches {
+        /// The launch.
+        launch: LaunchId,
+    },
+    /// The plan's digest can't be computed.
+    #[error("the plan can't be written as JSON")]
+    Plan {
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// Returns what the evidence of a run says. The order of attempts and launches doesn't matter.
+///
+/// # Errors
+/// Returns where the record contradicts the plan or itself.
+pub fn judge(input: &JudgeInput<'_>) -> Result<Judgement, JudgeError> {
+    let mut by_task: BTreeMap<&TaskId, Vec<&Attempt>> = BTreeMap::new();
+    for attempt in input.attempts {
+        by_task.entry(&attempt.id.task).or_default().push(attempt);
+    }
+    let mut tasks = Vec::with_capacity(input.plan.tasks.len());
+    for task in &input.plan.tasks {
+        tasks.push(judge_task(task, by_task.remove(&task.id).unwrap_or_default())?);
+    }
+    if let Some((task, _)) = by_task.pop_first() {
+        return Err(JudgeError::UnknownTask { task: task.clone() });
+    }
+    Ok(Judgement {
+        run: input.run.clone(),
+        plan: input.plan.digest().map_err(|source| JudgeError::Plan { source })?,
+        rules: RULES.to_owned(),
+        tasks,
+        exclusions: input.plan.exclusions.clone(),
+        problems: input.plan.problems.clone(),
+    })
+}
+
+fn judge_task(task: &PlannedTask, attempts: Vec<&Attempt>) -> Result<TaskJudgement, JudgeError> {
+    let mut blocks = TaskBlocks::choose(task, attempts)?;
+    output::check(task, &mut blocks);
+    let arms = Arms::of(task, &blocks);
+    let mut contrasts: Vec<Contrast> =
+        task.contrasts.iter().map(|planned| contrast::judge(task, &blocks, &arms, planned)).collect();
+    let standing = standing(&contrasts);
+    if standing == Standing::NothingToBeat {
+        contrasts.iter_mut().for_each(nothing_to_beat);
+    }
+    Ok(TaskJudgement {
+        id: task.id.clone(),
+        title: task.title.clone(),
+        standing,
+        metric: task.metric.primary,
+        direction: task.metric.direction,
+        margin: task.metric.margin,
+        blocks: blocks.counts,
+        contrasts,
+        unlike: blocks.unlike(task),
+        arms: arms.judgements,
+        deviations: task.deviations.clone(),
+    })
+}
+
+/// Returns whether the task can rank agents, by the human commit's verdict.
+fn standing(contrasts: &[Contrast]) -> Standing {
+    let human = contrasts.iter().find(|contrast| contrast.of == ArmId::Human && contrast.against == ArmId::Baseline);
+    match human.map(|contrast| contrast.verdict) {
+        None | Some(Verdict::NotRun) => Standing::NotAsked,
+        Some(Verdict::Better) => Standing::Rankable,
+        Some(Verdict::Worse | Verdict::Trivial | Verdict::Equivalent | Verdict::NothingToBeat) => {
+            Standing::NothingToBeat
+        }
+        Some(Verdict::Inconclusive) => Standing::HumanGainUnproven,
+        Some(Verdict::AgentFailed | Verdict::Invalid | Verdict::NotMeasured) => Standing::NotMeasured,
+    }
+}
+
+/// Turns the verdict on an agent against a human commit that gained nothing. Its numbers stay.
+fn nothing_to_beat(contrast: &mut Contrast) {
+    let ranks = matches!(contrast.of, ArmId::Agent(_)) && contrast.against == ArmId::Human;
+    if ranks && contrast.verdict != Verdict::NotRun {
+        contrast.verdict = Verdict::NothingToBeat;
+        contrast.charged_to = None;
+        contrast.reason = format!("the human commit gained nothing over the baseline; {}", contrast.reason);
+    }
+}

@@ -1,0 +1,164 @@
+//! What only shows beside the baseline: wrong answers, and a ratio beyond belief.
+//!
+//! The output check compares an arm's probes with the baseline's of the same block. Two answers agree as far as their common start
+//! reaches, over the longer one's length; probes agree by the mean. The arm must agree with the baseline as well as the baseline
+//! agrees with itself, less the task's margin. The baseline's agreement with itself is the lower of two: before against after the
+//! window within its launches, and between its launches of different blocks (the probes are the same in all). It is the lower one
+//! because an arm is a different launch too. Where the baseline has no launch of the same block that counts, its nearest one stands
+//! in.
+//!
+//! An engine could recognise probes. So, where answers are greedy and the baseline agrees with itself exactly, an agent's measured
+//! answers are compared with the baseline's in the same way, request by request within the block. The baseline can't be compared with
+//! itself in these, as each block has its own prompts, and batching may change answers that a lone probe doesn't; the human arm is
+//! the control for that: if its measured answers agree less than the margin allows, batching changes answers in this engine, and an
+//! agent must only agree half as well as the human arm does.
+
+use isobench_schema::comparability::KeyField;
+use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
+use isobench_schema::ids::ArmId;
+use isobench_schema::outcome::evidence;
+use isobench_schema::plan::PlannedTask;
+use isobench_schema::record::Phase;
+
+use super::blocks::{Block, Launch, TaskBlocks};
+use crate::measure::{Answer, LaunchDigest, agreement};
+use crate::stats::mean;
+
+/// A speed-up over the baseline beyond this is no optimisation but a mistake. Slow-downs are believed.
+const BEYOND_BELIEF: f64 = 100.0;
+
+/// Tokens that evidence shows of each side.
+const EXCERPT: usize = 12;
+
+/// Adds to each launch the failure that shows beside the baseline's launches.
+pub(super) fn check(task: &PlannedTask, blocks: &mut TaskBlocks<'_>) {
+    let failures: Vec<Vec<Option<Failure>>> = match Reference::of(blocks) {
+        None => return,
+        Some(reference) => blocks
+            .blocks
+            .iter()
+            .map(|block| block.launches.iter().map(|launch| found(task, &reference, block, launch)).collect())
+            .collect(),
+    };
+    for (block, failures) in blocks.blocks.iter_mut().zip(failures) {
+        for (launch, failure) in block.launches.iter_mut().zip(failures) {
+            launch.failure = launch.failure.take().or(failure);
+        }
+    }
+}
+
+/// The baseline's launches that count, and how well they agree with themselves.
+struct Reference<'b, 'a> {
+    launches: Vec<(u32, &'b Launch<'a>)>,
+    itself: Option<f64>,
+}
+
+impl<'b, 'a> Reference<'b, 'a> {
+    fn of(blocks: &'b TaskBlocks<'a>) -> Option<Self> {
+        let launches: Vec<(u32, &Launch<'a>)> = blocks
+            .blocks
+            .iter()
+            .filter_map(|block| Some((block.block, block.launch(&ArmId::Baseline)?)))
+            .filter(|(_, launch)| launch.valid().is_some())
+            .collect();
+        let digests: Vec<&LaunchDigest> = launches.iter().filter_map(|(_, launch)| launch.valid()).collect();
+        let within: Vec<f64> =
+            digests.iter().filter_map(|own| agreement(&own.probes_before, &own.probes_after)).collect();
+        let across: Vec<f64> = digests
+            .iter()
+            .enumerate()
+            .flat_map(|(place, one)| digests.iter().skip(place + 1).map(move |other| (one, other)))
+            .filter_map(|(one, other)| agreement(&one.probes_before, &other.probes_before))
+            .collect();
+        let itself = mean(&within).into_iter().chain(mean(&across)).reduce(f64::min);
+        (!launches.is_empty()).then_some(Self { launches, itself })
+    }
+
+    /// Returns the launch of the nearest block.
+    fn nearest(&self, block: u32) -> Option<&'b Launch<'a>> {
+        self.launches.iter().min_by_key(|(other, _)| other.abs_diff(block)).map(|(_, launch)| *launch)
+    }
+}
+
+fn found(task: &PlannedTask, reference: &Reference<'_, '_>, block: &Block<'_>, launch: &Launch<'_>) -> Option<Failure> {
+    let digest = launch.valid()?;
+    if *launch.arm() == ArmId::Baseline {
+        return None;
+    }
+    let baseline = reference.nearest(block.block)?;
+    let other_fields = launch.input.record.key.differences(&baseline.input.record.key);
+    if other_fields.iter().any(|field| *field != KeyField::Seed) {
+        return None;
+    }
+    let itself = reference.itself;
+    let probes = itself.and_then(|itself| probes(task.metric.output_margin, itself, digest, baseline.valid()?));
+    let exact = itself.is_some_and(|itself| itself >= 1.0) && task.workload.temperature == 0.0;
+    let measured = || if exact { measured(task.metric.output_margin, block, launch.arm(), digest) } else { None };
+    probes.or_else(measured).or_else(|| implausible(task, block, launch.arm()))
+}
+
+fn probes(margin: f64, itself: f64, digest: &LaunchDigest, baseline: &LaunchDigest) -> Option<Failure> {
+    let before = agreement(&baseline.probes_before, &digest.probes_before);
+    let after = agreement(&baseline.probes_after, &digest.probes_after);
+    let both: Vec<f64> = before.into_iter().chain(after).collect();
+    let found = mean(&both)?;
+    if found >= itself - margin {
+        return None;
+    }
+    let evidence = first_difference(Phase::ProbeBefore, &baseline.probes_before, &digest.probes_before)
+        .or_else(|| first_difference(Phase::ProbeAfter, &baseline.probes_after, &digest.probes_after));
+    let message = format!(
+        "the probes' answers agree with the baseline's by {:.1} %, and the baseline's with themselves by {:.1} % (the margin is {:.1} %)",
+        100.0 * found,
+        100.0 * itself,
+        100.0 * margin
+    );
+    Some(mismatch(message, evidence))
+}
+
+fn measured(margin: f64, block: &Block<'_>, arm: &ArmId, digest: &LaunchDigest) -> Option<Failure> {
+    match arm {
+        ArmId::Agent(_) => {}
+        ArmId::Baseline | ArmId::Human => return None,
+    }
+    let baseline = block.launch(&ArmId::Baseline)?.valid()?;
+    if baseline.seed != digest.seed || baseline.workload != digest.workload {
+        return None;
+    }
+    let found = agreement(&baseline.answers, &digest.answers)?;
+    let human = block.launch(&ArmId::Human).and_then(Launch::valid);
+    let control = human.and_then(|human| agreement(&baseline.answers, &human.answers));
+    let bound = control.filter(|control| *control < 1.0 - margin).map_or(1.0 - margin, |control| control / 2.0);
+    let message = format!(
+        "the answers of the window agree with the baseline's by {:.1} %, less than {:.1} %, though probes agree",
+        100.0 * found,
+        100.0 * bound
+    );
+    (found < bound).then(|| mismatch(message, first_difference(Phase::Measure, &baseline.answers, &digest.answers)))
+}
+
+fn implausible(task: &PlannedTask, block: &Block<'_>, arm: &ArmId) -> Option<Failure> {
+    let ratio = block.log_ratio(task, arm, &ArmId::Baseline)?.exp();
+    let message = format!(
+        "it seems {ratio:.0} times as fast as the baseline, beyond the {BEYOND_BELIEF:.0} times that are believed"
+    );
+    (ratio > BEYOND_BELIEF).then(|| Failure::new(FailureStage::Validity, FailureClass::Implausible, message))
+}
+
+fn mismatch(message: String, evidence: Option<EvidenceLine>) -> Failure {
+    Failure::new(FailureStage::Validity, FailureClass::OutputMismatch, message).with_evidence(evidence)
+}
+
+/// Returns the place where the first answer differs, with the tokens from there on.
+fn first_difference(phase: Phase, expected: &[Answer], found: &[Answer]) -> Option<EvidenceLine> {
+    let pairs = expected.iter().filter_map(|answer| Some((answer, found.iter().find(|f| f.index == answer.index)?)));
+    let (expected, found) = { pairs }.find(|(expected, found)| expected.agreement(found) < 1.0)?;
+    let place = expected.common(found);
+    let text = format!(
+        "{phase} {}, from token {place} on: expected {}, got {}",
+        found.index,
+        expected.excerpt(place, EXCERPT),
+        found.excerpt(place, EXCERPT)
+    );
+    Some(EvidenceLine::new(evidence::REQUESTS, Some(found.line), &text))
+}

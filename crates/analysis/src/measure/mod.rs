@@ -1,0 +1,239 @@
+//! The records of a load, read line by line into the numbers of one launch.
+
+mod answer;
+mod digest;
+mod metrics;
+mod sample;
+
+use std::collections::BTreeSet;
+
+use isobench_schema::failure::{Failure, FailureClass, FailureStage};
+use isobench_schema::format::{self, ReadFormatError};
+use isobench_schema::ids::LaunchId;
+use isobench_schema::outcome::evidence;
+use isobench_schema::record::{Phase, RecordHeader, RequestRecord};
+
+pub(crate) use answer::agreement;
+pub use answer::{Answer, Tokens};
+pub use digest::LaunchDigest;
+pub(crate) use sample::Sample;
+
+use crate::validity::{self, LaunchRules};
+
+/// Measured requests whose answers are kept, from the first.
+pub const ANSWERS_KEPT: u32 = 16;
+/// Tokens that are kept of each measured answer; the digest of the whole stands for the rest.
+const ANSWER_TOKENS: usize = 32;
+/// Tokens that are kept of each probe's answer.
+const PROBE_TOKENS: usize = 256;
+
+/// Why the records of a launch can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadRecordsError {
+    /// There isn't even a header.
+    #[error("the request records are empty")]
+    Empty,
+    /// The first line is no header of a known version.
+    #[error("line 1 of the request records is no header")]
+    Header {
+        /// What is wrong with it.
+        #[source]
+        source: ReadFormatError,
+    },
+    /// A line isn't a request record.
+    #[error("line {line} of the request records is no request record")]
+    Record {
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A record whose chunks have no matching token counts.
+    #[error("line {line} of the request records has {times} chunk times but {counts} token counts")]
+    Chunks {
+        /// The line, from 1.
+        line: u64,
+        /// How many times it has.
+        times: usize,
+        /// How many counts it has.
+        counts: usize,
+    },
+    /// A request that is recorded twice.
+    #[error("line {line} of the request records repeats {phase} request {index}")]
+    Repeated {
+        /// The line, from 1.
+        line: u64,
+        /// The phase.
+        phase: Phase,
+        /// The request's number in the phase.
+        index: u32,
+    },
+    /// The last line has no end, so that it may be cut.
+    #[error("line {line} of the request records is cut")]
+    Cut {
+        /// The line, from 1.
+        line: u64,
+    },
+}
+
+impl ReadRecordsError {
+    /// Returns the failure of the launch whose records these are.
+    pub fn failure(&self) -> Failure {
+        let mut message = self.to_string();
+        if let Some(source) = std::error::Error::source(self) {
+            message = format!("{message}: {source}");
+        }
+        Failure::new(FailureStage::Parse, FailureClass::EvidenceUnreadable, message)
+    }
+}
+
+/// Everything that was read and matters for the numbers and checks of a launch.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    /// The requests of the window.
+    pub(crate) window: Vec<Sample>,
+    /// The probes before and after it.
+    pub(crate) probes: Vec<Sample>,
+    /// Inter-token gaps of completed requests of the window in milliseconds, with the number of tokens that each stands for.
+    pub(crate) gaps_ms: Vec<(f64, u64)>,
+}
+
+/// Reads `requests.jsonl`, fed in pieces of any size.
+#[derive(Debug)]
+pub struct RecordReader {
+    launch: LaunchId,
+    rules: LaunchRules,
+    rest: Vec<u8>,
+    lines: u64,
+    header: Option<RecordHeader>,
+    seen: BTreeSet<(Phase, u32)>,
+    samples: Samples,
+    probes_before: Vec<Answer>,
+    probes_after: Vec<Answer>,
+    answers: Vec<Answer>,
+    error: Option<ReadRecordsError>,
+}
+
+impl RecordReader {
+    /// Returns a reader of one launch's records, which will be checked against `rules`.
+    pub fn new(launch: LaunchId, rules: LaunchRules) -> Self {
+        Self {
+            launch,
+            rules,
+            rest: Vec::new(),
+            lines: 0,
+            header: None,
+            seen: BTreeSet::new(),
+            samples: Samples::default(),
+            probes_before: Vec::new(),
+            probes_after: Vec::new(),
+            answers: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// Takes the next bytes. The first thing wrong is kept for [`RecordReader::finish`], and what follows it is ignored.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let mut pieces = bytes.split_inclusive(|byte| *byte == b'\n');
+        while self.error.is_none() {
+            let Some(piece) = pieces.next() else { return };
+            let Some(end) = piece.strip_suffix(b"\n") else {
+                self.rest.extend_from_slice(piece);
+                return;
+            };
+            self.lines += 1;
+            let read = if self.rest.is_empty() {
+                self.line(end)
+            } else {
+                let mut line = std::mem::take(&mut self.rest);
+                line.extend_from_slice(end);
+                self.line(&line)
+            };
+            self.error = read.err();
+        }
+    }
+
+    /// Returns the numbers of the launch and the checks that it breaks.
+    ///
+    /// # Errors
+    /// Returns the first line that can't be read.
+    pub fn finish(self) -> Result<LaunchDigest, ReadRecordsError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        if !self.rest.is_empty() {
+            return Err(ReadRecordsError::Cut { line: self.lines + 1 });
+        }
+        let header = self.header.ok_or(ReadRecordsError::Empty)?;
+        let measurement = metrics::measurement(self.launch, &self.samples);
+        let findings = validity::findings(&self.rules, &self.samples, &measurement);
+        let sorted = |mut answers: Vec<Answer>| {
+            answers.sort_by_key(|answer| answer.index);
+            answers
+        };
+        Ok(LaunchDigest {
+            measurement,
+            client: header.client,
+            seed: header.seed,
+            workload: header.workload,
+            probes_before: sorted(self.probes_before),
+            probes_after: sorted(self.probes_after),
+            answers: sorted(self.answers),
+            findings,
+        })
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), ReadRecordsError> {
+        if self.header.is_none() {
+            self.header = Some(format::from_slice(line).map_err(|source| ReadRecordsError::Header { source })?);
+            return Ok(());
+        }
+        let number = self.lines;
+        let record: RequestRecord =
+            serde_json::from_slice(line).map_err(|source| ReadRecordsError::Record { line: number, source })?;
+        let (times, counts) = (record.chunk_ns.len(), record.chunk_tokens.len());
+        if times != counts {
+            return Err(ReadRecordsError::Chunks { line: number, times, counts });
+        }
+        let (phase, index) = (record.phase, record.index);
+        if !self.seen.insert((phase, index)) {
+            return Err(ReadRecordsError::Repeated { line: number, phase, index });
+        }
+        self.take(&record);
+        Ok(())
+    }
+
+    fn take(&mut self, record: &RequestRecord) {
+        let sample = Sample::of(record, self.lines);
+        let answer = |tokens| record.failure.is_none().then(|| Answer::of(record, self.lines, tokens));
+        match record.phase {
+            Phase::First | Phase::WarmUp => {}
+            Phase::ProbeBefore => {
+                self.probes_before.extend(answer(PROBE_TOKENS));
+                self.samples.probes.push(sample);
+            }
+            Phase::ProbeAfter => {
+                self.probes_after.extend(answer(PROBE_TOKENS));
+                self.samples.probes.push(sample);
+            }
+            Phase::Measure => {
+                if record.index < ANSWERS_KEPT {
+                    self.answers.extend(answer(ANSWER_TOKENS));
+                }
+                if record.failure.is_none() {
+                    self.samples.gaps_ms.extend(sample::gaps_ms(record));
+                }
+                self.samples.window.push(sample);
+            }
+        }
+    }
+}
+
+/// Returns a line of evidence from the request records.
+pub(crate) fn evidence_line(line: u64, text: &str) -> isobench_schema::failure::EvidenceLine {
+    isobench_schema::failure::EvidenceLine::new(evidence::REQUESTS, Some(line), text)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,42 @@
+//! Whether answers are as long as asked, and as long as the server says.
+
+use isobench_schema::failure::{Failure, FailureClass};
+
+use super::{LaunchRules, answered, failure, lines};
+use crate::measure::{Sample, Samples};
+
+/// Checks that the server's own token counts, where it gives any, are the client's.
+pub(super) fn claims(samples: &Samples) -> Option<Failure> {
+    let false_claims: Vec<&Sample> =
+        answered(samples).filter(|sample| sample.claimed.is_some_and(|claimed| claimed != sample.tokens)).collect();
+    let first = false_claims.first()?;
+    let text = |sample: &Sample| {
+        let claimed = sample.claimed.map_or_else(String::new, |claimed| claimed.to_string());
+        format!("{}: usage says {claimed} tokens, {} came", sample.name(), sample.tokens)
+    };
+    let message = format!(
+        "{} of {} answers have another length than `usage` says: {}",
+        false_claims.len(),
+        answered(samples).count(),
+        text(first)
+    );
+    Some(failure(FailureClass::TokenCountMismatch, message).with_evidence(lines(&false_claims, text)))
+}
+
+/// Checks that answers have the length asked: exactly where the end of text is ignored, else at most.
+pub(super) fn lengths(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
+    let wrong = |sample: &&Sample| {
+        let asked = u64::from(sample.asked);
+        if rules.exact_length { sample.tokens != asked } else { sample.tokens > asked }
+    };
+    let wrong: Vec<&Sample> = answered(samples).filter(wrong).collect();
+    let first = wrong.first()?;
+    let text = |sample: &Sample| format!("{}: {} tokens asked, {} came", sample.name(), sample.asked, sample.tokens);
+    let message = format!(
+        "{} of {} answers have another length than asked: {}",
+        wrong.len(),
+        answered(samples).count(),
+        text(first)
+    );
+    Some(failure(FailureClass::OutputLength, message).with_evidence(lines(&wrong, text)))
+}
