@@ -1,0 +1,480 @@
+//! What is sent in each phase, and when: a pure function of the workload and a seed.
+
+use isobench_schema::ids::Digest;
+use isobench_schema::record::Phase;
+use isobench_schema::workload::{Api, Arrival, Prompts, TokenCounter, Workload};
+use sha2::{Digest as _, Sha256};
+
+use crate::body::{self, BodyFields};
+use crate::clock::nanoseconds;
+use crate::draw::Draws;
+use crate::words::WORDS;
+
+/// The seed of everything that must not change from block to block: the probes and the first request.
+const FIXED_SEED: u64 = 0x1507_be2c;
+
+/// The longest prompt and the most output tokens of the first request.
+const FIRST_TOKENS: u32 = 8;
+
+/// Why a workload can't be sent.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ScheduleError {
+    /// A number that makes no sense.
+    #[error("the workload's `{field}` is {value}, but it must be {rule}")]
+    Number {
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        value: String,
+        /// What it must be.
+        rule: &'static str,
+    },
+    /// A field of the extra body is one that the load client sets itself, or that would change how answers are read.
+    #[error("the workload's extra body sets `{field}`, which the load client controls")]
+    ReservedField {
+        /// The field.
+        field: String,
+    },
+    /// Token ids can't be sent to the chat interface.
+    #[error(
+        "prompts of token ids can't be sent to the chat interface: use `words` prompts or the completions interface"
+    )]
+    IdsInChat,
+}
+
+/// A prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prompt {
+    /// Text, as words with one space between them.
+    Text(String),
+    /// Token ids.
+    Ids(Vec<u32>),
+}
+
+/// One request of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduledRequest {
+    /// The prompt.
+    pub prompt: Prompt,
+    /// The prompt's length in tokens (in words for worded prompts).
+    pub input_tokens: u32,
+    /// Tokens asked of the answer.
+    pub output_tokens: u32,
+    /// Its intended time in nanoseconds since the phase's start. 0 unless the loop is open.
+    pub offset_ns: u64,
+}
+
+/// Everything that is sent in one phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedule {
+    phase: Phase,
+    api: Api,
+    counter: TokenCounter,
+    arrival: Arrival,
+    fields: BodyFields,
+    requests: Vec<ScheduledRequest>,
+}
+
+impl Schedule {
+    /// Returns the schedule of one phase of a workload.
+    ///
+    /// Warm-up and window have random streams of their own, derived from `seed`. The first request and the probes don't
+    /// depend on `seed`, so that their answers can be compared across blocks; the probes after the window are the same
+    /// as those before it, and greedy whatever the workload's temperature is. First request and probes go one at a time.
+    ///
+    /// # Errors
+    /// Returns what in the workload can't be sent.
+    pub fn new(workload: &Workload, seed: u64, phase: Phase) -> Result<Self, ScheduleError> {
+        check(workload)?;
+        let (count, arrival, output_tokens, purpose) = match phase {
+            Phase::First => (1, ONE_AT_A_TIME, workload.output_tokens.min(FIRST_TOKENS), "first"),
+            Phase::ProbeBefore | Phase::ProbeAfter => {
+                (workload.probes.count, ONE_AT_A_TIME, workload.probes.output_tokens, "probe")
+            }
+            Phase::WarmUp => (workload.warm_up_requests, workload.arrival, workload.output_tokens, "warm-up"),
+            Phase::Measure => (workload.requests, workload.arrival, workload.output_tokens, "measure"),
+        };
+        let (seed, temperature) = match phase {
+            Phase::First | Phase::ProbeBefore | Phase::ProbeAfter => (FIXED_SEED, 0.0),
+            Phase::WarmUp | Phase::Measure => (seed, workload.temperature),
+        };
+        let prompts = match phase {
+            Phase::First => shortened(&workload.prompts),
+            Phase::ProbeBefore | Phase::ProbeAfter | Phase::WarmUp | Phase::Measure => workload.prompts.clone(),
+        };
+        let mut contents = Draws::new(seed, &format!("prompts/{purpose}"));
+        let mut times = Arrivals { draws: Draws::new(seed, &format!("arrivals/{purpose}")), arrival, at_s: 0.0 };
+        let requests = (0..count)
+            .map(|_| ScheduledRequest {
+                prompt: draw_prompt(&prompts, &mut contents),
+                input_tokens: prompts.input_tokens(),
+                output_tokens,
+                offset_ns: times.next_ns(),
+            })
+            .collect();
+        let fields =
+            BodyFields { temperature, ignore_eos: workload.ignore_eos, extra_body: workload.extra_body.clone() };
+        Ok(Self { phase, api: workload.api, counter: workload.counter, arrival, fields, requests })
+    }
+
+    /// Returns the phase.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Returns the interface.
+    pub fn api(&self) -> Api {
+        self.api
+    }
+
+    /// Returns how tokens are counted.
+    pub fn counter(&self) -> TokenCounter {
+        self.counter
+    }
+
+    /// Returns when requests are sent.
+    pub fn arrival(&self) -> Arrival {
+        self.arrival
+    }
+
+    /// Returns the requests, in the order in which they are sent.
+    pub fn requests(&self) -> &[ScheduledRequest] {
+        &self.requests
+    }
+
+    /// Returns the bytes of the JSON body of each request, for `model`.
+    pub(crate) fn bodies(&self, model: &str) -> Vec<Vec<u8>> {
+        self.requests.iter().map(|request| body::render(self, &self.fields, model, request)).collect()
+    }
+
+    /// Feeds everything but the model's name to `hasher`, each part with its length, so that no two schedules feed alike.
+    fn feed(&self, hasher: &mut Sha256) {
+        let mut part = |bytes: &[u8]| {
+            hasher.update((bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        part(b"isobench schedule 1");
+        part(self.phase.as_str().as_bytes());
+        part(self.api.as_str().as_bytes());
+        part(self.counter.as_str().as_bytes());
+        part(format!("{:?}", self.arrival).as_bytes());
+        part(&body::render_common(self, &self.fields));
+        for request in &self.requests {
+            match &request.prompt {
+                Prompt::Text(text) => part(text.as_bytes()),
+                Prompt::Ids(ids) => part(&ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>()),
+            }
+            part(&request.output_tokens.to_le_bytes());
+            part(&request.offset_ns.to_le_bytes());
+        }
+    }
+}
+
+/// The schedules of all phases of one launch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedules {
+    first: Schedule,
+    probe_before: Schedule,
+    warm_up: Schedule,
+    measure: Schedule,
+    probe_after: Schedule,
+}
+
+impl Schedules {
+    /// Returns the schedules of every phase.
+    ///
+    /// # Errors
+    /// Returns what in the workload can't be sent.
+    pub fn new(workload: &Workload, seed: u64) -> Result<Self, ScheduleError> {
+        Ok(Self {
+            first: Schedule::new(workload, seed, Phase::First)?,
+            probe_before: Schedule::new(workload, seed, Phase::ProbeBefore)?,
+            warm_up: Schedule::new(workload, seed, Phase::WarmUp)?,
+            measure: Schedule::new(workload, seed, Phase::Measure)?,
+            probe_after: Schedule::new(workload, seed, Phase::ProbeAfter)?,
+        })
+    }
+
+    /// Returns the schedule of `phase`.
+    pub fn phase(&self, phase: Phase) -> &Schedule {
+        match phase {
+            Phase::First => &self.first,
+            Phase::ProbeBefore => &self.probe_before,
+            Phase::WarmUp => &self.warm_up,
+            Phase::Measure => &self.measure,
+            Phase::ProbeAfter => &self.probe_after,
+        }
+    }
+
+    /// Returns the digest of all prompts, lengths, times and sampling fields of warm-up and window.
+    ///
+    /// It is equal for all arms of a block; the model's name and the server's address are no part of it.
+    pub fn digest(&self) -> Digest {
+        let mut hasher = Sha256::new();
+        self.warm_up.feed(&mut hasher);
+        self.measure.feed(&mut hasher);
+        Digest::finish(hasher)
+    }
+}
+
+const ONE_AT_A_TIME: Arrival = Arrival::Closed { concurrency: 1 };
+
+/// The intended times of a phase's requests, one after the other.
+struct Arrivals {
+    draws: Draws,
+    arrival: Arrival,
+    at_s: f64,
+}
+
+impl Arrivals {
+    /// Returns the next intended time in nanoseconds since the phase's start.
+    ///
+    /// Gaps of an open loop are gamma-distributed with shape `burstiness` and mean 1 / rate, as in `vllm bench serve`,
+    /// and the first request waits for the first gap. Unlike there, the times are not stretched afterwards to end at
+    /// exactly requests / rate: that would make the counts of a Poisson process too even.
+    fn next_ns(&mut self) -> u64 {
+        match self.arrival {
+            Arrival::Closed { .. } | Arrival::AllAtOnce => 0,
+            Arrival::Open { rate_per_s, burstiness } => {
+                self.at_s += self.draws.gamma(burstiness, 1.0 / rate_per_s);
+                std::time::Duration::try_from_secs_f64(self.at_s).map_or(u64::MAX, nanoseconds)
+            }
+        }
+    }
+}
+
+fn draw_prompt(prompts: &Prompts, draws: &mut Draws) -> Prompt {
+    match *prompts {
+        Prompts::Words { input_tokens } => {
+            let mut text = String::new();
+            for place in 0..input_tokens {
+                if place > 0 {
+                    text.push(' ');
+                }
+                text.push_str(draw_word(draws));
+            }
+            Prompt::Text(text)
+        }
+        Prompts::TokenIds { input_tokens, vocabulary_size, first_id } => {
+            let span = vocabulary_size.saturating_sub(first_id);
+            Prompt::Ids((0..input_tokens).map(|_| first_id + draws.below(span)).collect())
+        }
+    }
+}
+
+fn draw_word(draws: &mut Draws) -> &'static str {
+    let bound = u32::try_from(WORDS.len()).unwrap_or(u32::MAX);
+    WORDS.get(draws.below(bound) as usize).copied().unwrap_or("word")
+}
+
+/// Returns prompts like these, but of at most [`FIRST_TOKENS`] tokens.
+fn shortened(prompts: &Prompts) -> Prompts {
+    match *prompts {
+        Prompts::Words { input_tokens } => Prompts::Words { input_tokens: input_tokens.min(FIRST_TOKENS) },
+        Prompts::TokenIds { input_tokens, vocabulary_size, first_id } => {
+            Prompts::TokenIds { input_tokens: input_tokens.min(FIRST_TOKENS), vocabulary_size, first_id }
+        }
+    }
+}
+
+fn check(workload: &Workload) -> Result<(), ScheduleError> {
+    let number = |field, value: &dyn std::fmt::Display, rule| {
+        Err(ScheduleError::Number { field, value: value.to_string(), rule })
+    };
+    match workload.arrival {
+        Arrival::Closed { concurrency: 0 } => return number("concurrency", &0, "at least 1"),
+        Arrival::Open { rate_per_s, .. } if !is_positive(rate_per_s) => {
+            return number("rate-per-s", &rate_per_s, "a finite number above 0");
+        }
+        Arrival::Open { burstiness, .. } if !is_positive(burstiness) => {
+            return number("burstiness", &burstiness, "a finite number above 0");
+        }
+        Arrival::Closed { .. } | Arrival::Open { .. } | Arrival::AllAtOnce => {}
+    }
+    if workload.prompts.input_tokens() == 0 {
+        return number("input-tokens", &0, "at least 1");
+    }
+    if workload.output_tokens == 0 {
+        return number("output-tokens", &0, "at least 1");
+    }
+    if workload.probes.count > 0 && workload.probes.output_tokens == 0 {
+        return number("probes.output-tokens", &0, "at least 1");
+    }
+    if !(workload.temperature.is_finite() && workload.temperature >= 0.0) {
+        return number("temperature", &workload.temperature, "a finite number that is not negative");
+    }
+    if let Prompts::TokenIds { vocabulary_size, first_id, .. } = workload.prompts {
+        if first_id >= vocabulary_size {
+            return number("first-id", &first_id, "below the vocabulary size");
+        }
+        match workload.api {
+            Api::Chat => return Err(ScheduleError::IdsInChat),
+            Api::Completions => {}
+        }
+    }
+    match workload.extra_body.keys().find(|field| body::is_reserved(field)) {
+        Some(field) => Err(ScheduleError::ReservedField { field: field.clone() }),
+        None => Ok(()),
+    }
+}
+
+fn is_positive(value: f64) -> bool {
+    value.is_finite() && value > 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isobench_schema::workload::{Probes, WorkloadKind};
+    use serde_json::{Value, json};
+
+    fn workload() -> Workload {
+        Workload {
+            kind: WorkloadKind::Serving,
+            api: Api::Completions,
+            requests: 20,
+            prompts: Prompts::Words { input_tokens: 12 },
+            output_tokens: 16,
+            ignore_eos: true,
+            temperature: 0.5,
+            arrival: Arrival::Closed { concurrency: 4 },
+            warm_up_requests: 3,
+            probes: Probes { count: 2, output_tokens: 5 },
+            counter: TokenCounter::Whitespace,
+            extra_body: [("top_p".to_owned(), json!(0.9))].into(),
+        }
+    }
+
+    fn bodies(workload: &Workload, seed: u64, phase: Phase) -> Vec<Value> {
+        let schedule = Schedule::new(workload, seed, phase).unwrap();
+        schedule.bodies("m").iter().map(|body| serde_json::from_slice(body).unwrap()).collect()
+    }
+
+    #[test]
+    fn the_list_has_enough_different_words() {
+        let sorted: std::collections::BTreeSet<_> = WORDS.iter().collect();
+        assert_eq!(sorted.len(), WORDS.len());
+        assert!(WORDS.len() >= 300);
+        assert!(WORDS.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_lowercase())));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+        let digest = |seed| Schedules::new(&workload(), seed).unwrap().digest();
+        assert_eq!(digest(1), digest(1));
+        assert_ne!(digest(1), digest(2));
+        let mut longer = workload();
+        longer.output_tokens += 1;
+        assert_ne!(Schedules::new(&longer, 1).unwrap().digest(), digest(1));
+        assert_eq!(bodies(&workload(), 1, Phase::Measure), bodies(&workload(), 1, Phase::Measure));
+    }
+
+    #[test]
+    fn probes_are_greedy_and_the_same_before_and_after_in_every_block() {
+        let before = bodies(&workload(), 1, Phase::ProbeBefore);
+        assert_eq!(before, bodies(&workload(), 2, Phase::ProbeAfter));
+        assert_eq!(before.len(), 2);
+        assert_eq!((&before[0]["temperature"], &before[0]["max_tokens"]), (&json!(0.0), &json!(5)));
+    }
+
+    #[test]
+    fn warm_up_and_window_share_no_prompt() {
+        let warm_up = bodies(&workload(), 1, Phase::WarmUp);
+        let measure = bodies(&workload(), 1, Phase::Measure);
+        assert!(measure.iter().all(|body| warm_up.iter().all(|other| other["prompt"] != body["prompt"])));
+    }
+
+    #[test]
+    fn a_completions_body_asks_for_exact_lengths_and_usage() {
+        let body = &bodies(&workload(), 1, Phase::Measure)[0];
+        let prompt = body["prompt"].as_str().unwrap();
+        assert_eq!(prompt.split(' ').count(), 12);
+        let expected = json!({
+            "model": "m", "prompt": prompt, "max_tokens": 16, "min_tokens": 16, "ignore_eos": true,
+            "temperature": 0.5, "top_p": 0.9, "stream": true, "stream_options": {"include_usage": true},
+        });
+        assert_eq!(body, &expected);
+    }
+
+    #[test]
+    fn a_chat_body_has_one_message_and_no_fields_beyond_those_asked_for() {
+        let workload = Workload {
+            api: Api::Chat,
+            ignore_eos: false,
+            counter: TokenCounter::TokenIds,
+            extra_body: [].into(),
+            ..workload()
+        };
+        let body = &bodies(&workload, 1, Phase::First)[0];
+        let content = body["messages"][0]["content"].as_str().unwrap();
+        assert_eq!(content.split(' ').count(), 8);
+        let expected = json!({
+            "model": "m", "messages": [{"role": "user", "content": content}], "max_tokens": 8, "temperature": 0.0,
+            "stream": true, "stream_options": {"include_usage": true}, "return_token_ids": true,
+        });
+        assert_eq!(body, &expected);
+    }
+
+    #[test]
+    fn token_ids_stay_in_their_range_and_go_out_as_numbers() {
+        let prompts = Prompts::TokenIds { input_tokens: 50, vocabulary_size: 20, first_id: 10 };
+        let bodies = bodies(&Workload { prompts, ..workload() }, 1, Phase::Measure);
+        let ids: Vec<u64> =
+            bodies.iter().flat_map(|b| b["prompt"].as_array().unwrap()).map(|id| id.as_u64().unwrap()).collect();
+        assert_eq!(ids.len(), 1000);
+        assert_eq!((ids.iter().min(), ids.iter().max()), (Some(&10), Some(&19)));
+    }
+
+    #[test]
+    fn open_loop_times_rise_at_the_rate_asked_for() {
+        for burstiness in [0.5, 1.0, 4.0] {
+            let arrival = Arrival::Open { rate_per_s: 50.0, burstiness };
+            let schedule =
+                Schedule::new(&Workload { arrival, requests: 20_000, ..workload() }, 9, Phase::Measure).unwrap();
+            let times: Vec<u64> = schedule.requests().iter().map(|request| request.offset_ns).collect();
+            assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
+            let last_s = std::time::Duration::from_nanos(*times.last().unwrap()).as_secs_f64();
+            assert!((last_s / 400.0 - 1.0).abs() < 0.03, "{burstiness}: {last_s}");
+        }
+    }
+
+    fn check_refused(change: impl FnOnce(&mut Workload), expected: &str) {
+        let mut workload = workload();
+        change(&mut workload);
+        assert_eq!(Schedules::new(&workload, 1).unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn a_workload_that_cannot_be_sent_is_refused_by_name() {
+        check_refused(
+            |w| w.arrival = Arrival::Closed { concurrency: 0 },
+            "the workload's `concurrency` is 0, but it must be at least 1",
+        );
+        check_refused(
+            |w| w.arrival = Arrival::Open { rate_per_s: -1.0, burstiness: 1.0 },
+            "the workload's `rate-per-s` is -1, but it must be a finite number above 0",
+        );
+        check_refused(
+            |w| w.arrival = Arrival::Open { rate_per_s: 1.0, burstiness: f64::NAN },
+            "the workload's `burstiness` is NaN, but it must be a finite number above 0",
+        );
+        check_refused(
+            |w| w.prompts = Prompts::TokenIds { input_tokens: 1, vocabulary_size: 5, first_id: 5 },
+            "the workload's `first-id` is 5, but it must be below the vocabulary size",
+        );
+        check_refused(|w| w.output_tokens = 0, "the workload's `output-tokens` is 0, but it must be at least 1");
+        for field in ["stream", "max_tokens", "prompt", "n", "echo", "max_completion_tokens"] {
+            check_refused(
+                |w| drop(w.extra_body.insert(field.to_owned(), json!(1))),
+                &format!("the workload's extra body sets `{field}`, which the load client controls"),
+            );
+        }
+        check_refused(
+            |w| {
+                w.api = Api::Chat;
+                w.prompts = Prompts::TokenIds { input_tokens: 1, vocabulary_size: 5, first_id: 0 };
+            },
+            "prompts of token ids can't be sent to the chat interface: use `words` prompts or the completions interface",
+        );
+    }
+}

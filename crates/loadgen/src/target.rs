@@ -1,0 +1,193 @@
+//! Where requests go: a server's address, and the model that is asked for.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+
+/// Why a URL can't be a target.
+#[derive(Debug, thiserror::Error)]
+pub enum ParseTargetError {
+    /// TLS isn't spoken.
+    #[error(
+        "`{url}` asks for https, which isn't supported yet: use an http:// address, for example through a local proxy"
+    )]
+    Https {
+        /// The URL.
+        url: String,
+    },
+    /// It isn't a URL of the kind wanted.
+    #[error("`{url}` is not a server's address: {rule}")]
+    Malformed {
+        /// The URL.
+        url: String,
+        /// The rule that it breaks.
+        rule: &'static str,
+    },
+    /// The host has no address.
+    #[error("the host `{host}` can't be resolved")]
+    Unresolved {
+        /// The host.
+        host: String,
+        /// What the resolver said, where it said anything.
+        #[source]
+        source: Option<io::Error>,
+    },
+}
+
+/// A server: its addresses, and the path that all its interfaces are below.
+///
+/// Connections go straight there: proxy variables of the environment are not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    host: String,
+    addresses: Vec<SocketAddr>,
+    prefix: String,
+}
+
+impl Endpoint {
+    /// Returns the server that `url` names, for example `http://127.0.0.1:8000` or `http://name/prefix`.
+    ///
+    /// A prefix that ends in `/v1`, as other clients want it, means the same as one without. A name is resolved at
+    /// once, which may wait for the system's resolver.
+    ///
+    /// # Errors
+    /// Returns an error if `url` is no http URL of a host, or if the host can't be resolved.
+    pub fn parse(url: &str) -> Result<Self, ParseTargetError> {
+        let malformed = |rule| ParseTargetError::Malformed { url: url.to_owned(), rule };
+        let (scheme, rest) =
+            url.split_once("://").ok_or_else(|| malformed("it must look like `http://host:port/prefix`"))?;
+        if scheme.eq_ignore_ascii_case("https") {
+            return Err(ParseTargetError::Https { url: url.to_owned() });
+        }
+        if !scheme.eq_ignore_ascii_case("http") {
+            return Err(malformed("it must start with `http://`"));
+        }
+        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        if !path.bytes().all(|byte| byte.is_ascii_graphic()) || path.contains(['?', '#']) {
+            return Err(malformed("the path must be plain ASCII without spaces, query and fragment"));
+        }
+        if authority.contains('@') {
+            return Err(malformed("a user name or password in it is not supported"));
+        }
+        let (name, port) = split_port(authority).ok_or_else(|| malformed("the port must be a number up to 65535"))?;
+        let literal = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        let plain = |name: &str, more: &str| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+        };
+        if !literal.map_or_else(|| plain(name, ".-_"), |address| plain(address, ":.")) {
+            return Err(malformed("the host must be a name or an address"));
+        }
+        let unresolved = |source| ParseTargetError::Unresolved { host: name.to_owned(), source };
+        let addresses: Vec<SocketAddr> =
+            (literal.unwrap_or(name), port).to_socket_addrs().map_err(|source| unresolved(Some(source)))?.collect();
+        if addresses.is_empty() {
+            return Err(unresolved(None));
+        }
+        let prefix = path.trim_end_matches('/');
+        let prefix = prefix.strip_suffix("/v1").unwrap_or(prefix).trim_end_matches('/').to_owned();
+        let host = if port == 80 { name.to_owned() } else { format!("{name}:{port}") };
+        Ok(Self { host, addresses, prefix })
+    }
+
+    /// Returns the host and port as requests name it.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Returns the addresses, in the order in which they are tried.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Returns the path of `route`, for example `/v1/models`, below the prefix.
+    pub fn path(&self, route: &str) -> String {
+        format!("{}{route}", self.prefix)
+    }
+}
+
+/// Returns host and port of an authority; `None` if the port isn't one.
+fn split_port(authority: &str) -> Option<(&str, u16)> {
+    // The colons of an IPv6 address stand in brackets.
+    let after_host = authority.rfind(']').map_or(0, |at| at + 1);
+    match authority.get(after_host..)?.rfind(':') {
+        None => Some((authority, 80)),
+        Some(at) => {
+            let (name, port) = authority.split_at_checked(after_host + at)?;
+            let port = port.strip_prefix(':')?;
+            port.bytes().all(|byte| byte.is_ascii_digit()).then_some(())?;
+            Some((name, port.parse().ok()?))
+        }
+    }
+}
+
+/// A server and the model that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    endpoint: Endpoint,
+    model: String,
+}
+
+impl Target {
+    /// Returns the server that `url` names, with `model`.
+    ///
+    /// # Errors
+    /// As [`Endpoint::parse`].
+    pub fn parse(url: &str, model: impl Into<String>) -> Result<Self, ParseTargetError> {
+        Ok(Self::new(Endpoint::parse(url)?, model))
+    }
+
+    /// Returns a target on a server that is known already.
+    pub fn new(endpoint: Endpoint, model: impl Into<String>) -> Self {
+        Self { endpoint, model: model.into() }
+    }
+
+    /// Returns the server.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Returns the model's name.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str, expected: Result<(&str, &str), &str>) {
+        let found = Endpoint::parse(url).map(|e| (e.host().to_owned(), e.path("/v1/models")));
+        let found = found.map_err(|error| error.to_string());
+        assert_eq!(found, expected.map(|(h, p)| (h.to_owned(), p.to_owned())).map_err(str::to_owned), "{url}");
+    }
+
+    #[test]
+    fn addresses_names_and_prefixes_are_read() {
+        check("http://127.0.0.1:8000", Ok(("127.0.0.1:8000", "/v1/models")));
+        check("HTTP://127.0.0.1/", Ok(("127.0.0.1", "/v1/models")));
+        check("http://[::1]:81/a/b/", Ok(("[::1]:81", "/a/b/v1/models")));
+        check("http://localhost:8000/v1/", Ok(("localhost:8000", "/v1/models")));
+        check("http://127.0.0.1:8000/a/v1", Ok(("127.0.0.1:8000", "/a/v1/models")));
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_the_rule_that_it_breaks() {
+        let malformed = |url: &str, rule: &str| check(url, Err(&format!("`{url}` is not a server's address: {rule}")));
+        malformed("127.0.0.1:8000", "it must look like `http://host:port/prefix`");
+        malformed("ftp://127.0.0.1", "it must start with `http://`");
+        malformed("http://", "the host must be a name or an address");
+        malformed("http://a b", "the host must be a name or an address");
+        malformed("http://[::1", "the host must be a name or an address");
+        malformed("http://127.0.0.1:99999", "the port must be a number up to 65535");
+        malformed("http://127.0.0.1:+80", "the port must be a number up to 65535");
+        malformed("http://me:secret@127.0.0.1", "a user name or password in it is not supported");
+        let rule = "the path must be plain ASCII without spaces, query and fragment";
+        malformed("http://127.0.0.1/a?b", rule);
+        malformed("http://127.0.0.1/a\r\nx", rule);
+        check(
+            "https://127.0.0.1",
+            Err("`https://127.0.0.1` asks for https, which isn't supported yet: use an http:// address, for example \
+                 through a local proxy"),
+        );
+    }
+}
