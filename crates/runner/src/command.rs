@@ -1,12 +1,12 @@
 //! Programs that run to their end: an argument list, a clean environment, a process group, a deadline, and a log.
 
 mod environment;
+mod log;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, PipeReader, Read as _, Write};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -14,11 +14,13 @@ use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use isobench_schema::failure::EvidenceLine;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use log::Log;
+
 pub use environment::{Environment, clean_environment, find_program, pass_package_variables, pass_variables};
+pub use log::Tail;
 
 /// From SIGTERM until the group is killed.
 const GRACE: Duration = Duration::from_secs(3);
@@ -26,8 +28,8 @@ const GRACE: Duration = Duration::from_secs(3);
 const LAST_OUTPUT: Duration = Duration::from_secs(2);
 /// The longest wait before the cancel flag is looked at again.
 const TICK: Duration = Duration::from_millis(50);
-/// The end of the output that is kept in memory, in bytes.
-const TAIL_BYTES: usize = 64 * 1024;
+/// How much is read at once, in bytes.
+const READ_BYTES: usize = 64 * 1024;
 
 /// What to run.
 #[derive(Debug)]
@@ -64,7 +66,11 @@ impl Invocation {
             let text = argument.to_string_lossy();
             let plain = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control());
             line.push(' ');
-            line.push_str(&if plain { text.into_owned() } else { format!("{text:?}") });
+            if plain {
+                line.push_str(&text);
+            } else {
+                line.extend(['"'].into_iter().chain(text.escape_debug()).chain(['"']));
+            }
         }
         line
     }
@@ -189,7 +195,7 @@ fn start(
     let log_error = |source| RunCommandError::Log { path: watch.log.to_owned(), source };
     let mut log = Log::open(watch.log).map_err(log_error)?;
     log.take(format!("$ {}\n", invocation.line()).as_bytes()).map_err(log_error)?;
-    log.tail = Tail { first_line: log.lines + 1, ..Tail::default() };
+    log.begin_tail();
     let start_error = |source| RunCommandError::Start { program: invocation.program.clone(), source };
     let stdin = match &invocation.stdin {
         Some(file) => Stdio::from(file.try_clone().map_err(start_error)?),
@@ -199,16 +205,13 @@ fn start(
     let mut command = std::process::Command::new(&invocation.program);
     command.args(&invocation.arguments).current_dir(&invocation.folder).env_clear().envs(&invocation.environment);
     command.stdin(stdin).process_group(0);
-    let (output, sink) = match sink {
-        Some(sink) => {
-            let (output, output_writer) = io::pipe().map_err(start_error)?;
-            command.stdout(output_writer);
-            (Some(output), Some(sink))
-        }
-        None => {
-            command.stdout(writer.try_clone().map_err(start_error)?);
-            (None, None)
-        }
+    let output = if sink.is_some() {
+        let (output, output_writer) = io::pipe().map_err(start_error)?;
+        command.stdout(output_writer);
+        Some(output)
+    } else {
+        command.stdout(writer.try_clone().map_err(start_error)?);
+        None
     };
     command.stderr(writer);
     let begun = Instant::now();
@@ -216,7 +219,7 @@ fn start(
     // The command holds our copies of the pipes' write ends; while it lives no pipe ever ends.
     drop(command);
     let mut running = Running { child, invocation, log, sink, ends: [Some(messages), output], watch, ended: None };
-    let ending = match running.to_end() {
+    let ending = match running.watch_to_end() {
         Ok(ending) => ending,
         Err(error) => {
             running.kill_and_reap();
@@ -240,7 +243,7 @@ struct Running<'a, 'b> {
 }
 
 impl Running<'_, '_> {
-    fn to_end(&mut self) -> Result<Ending, RunCommandError> {
+    fn watch_to_end(&mut self) -> Result<Ending, RunCommandError> {
         let pid = self.pid()?;
         let exit = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|e| self.watch_error(e.into()))?;
         loop {
@@ -312,7 +315,7 @@ impl Running<'_, '_> {
         let [log_ready, sink_ready] = ready;
         let [messages, output] = &mut self.ends;
         let read_error = |source| RunCommandError::Watch { program: self.invocation.program.clone(), source };
-        let mut buffer = vec![0; TAIL_BYTES];
+        let mut buffer = vec![0; READ_BYTES];
         if let Some(bytes) = read_some(messages, log_ready, &mut buffer).map_err(read_error)? {
             self.log.take(bytes).map_err(|source| RunCommandError::Log { path: self.watch.log.to_owned(), source })?;
         }
@@ -362,69 +365,4 @@ fn read_some<'a>(end: &mut Option<PipeReader>, ready: bool, buffer: &'a mut [u8]
         return Ok(None);
     }
     Ok(buffer.get(..length))
-}
-
-/// A log file that is appended to, and its end.
-struct Log {
-    file: File,
-    /// Line ends so far.
-    lines: u64,
-    tail: Tail,
-}
-
-impl Log {
-    fn open(path: &Path) -> io::Result<Self> {
-        let mut file = OpenOptions::new().create(true).append(true).read(true).open(path)?;
-        let mut buffer = vec![0; TAIL_BYTES];
-        let mut lines = 0;
-        loop {
-            let length = file.read(&mut buffer)?;
-            let Some(bytes) = buffer.get(..length).filter(|bytes| !bytes.is_empty()) else { break };
-            lines += count_lines(bytes);
-        }
-        Ok(Self { file, lines, tail: Tail::default() })
-    }
-
-    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
-        self.lines += count_lines(bytes);
-        self.tail.take(bytes);
-        Ok(())
-    }
-}
-
-fn count_lines(bytes: &[u8]) -> u64 {
-    bytes.iter().map(|byte| u64::from(*byte == b'\n')).sum()
-}
-
-/// The last 64 KiB of a program's output in its log.
-#[derive(Debug, Default)]
-pub struct Tail {
-    bytes: VecDeque<u8>,
-    /// The number of the line that `bytes` begins in.
-    first_line: u64,
-}
-
-impl Tail {
-    fn take(&mut self, bytes: &[u8]) {
-        self.bytes.extend(bytes);
-        let excess = self.bytes.len().saturating_sub(TAIL_BYTES);
-        let dropped = self.bytes.drain(..excess);
-        self.first_line += dropped.map(|byte| u64::from(byte == b'\n')).sum::<u64>();
-    }
-
-    /// Returns the lines with their numbers in the log, from 1; empty ones are left out.
-    pub fn lines(&self) -> Vec<(u64, String)> {
-        let bytes: Vec<u8> = self.bytes.iter().copied().collect();
-        let text = String::from_utf8_lossy(&bytes);
-        let numbered = (self.first_line..).zip(text.split('\n'));
-        numbered.filter(|(_, line)| !line.trim().is_empty()).map(|(number, line)| (number, line.to_owned())).collect()
-    }
-
-    /// Returns the last lines, at most `count` of them in their order, as evidence from the file that people know as `file`.
-    pub fn evidence(&self, file: &str, count: usize) -> Vec<EvidenceLine> {
-        let lines = self.lines();
-        let skipped = lines.len().saturating_sub(count);
-        lines.iter().skip(skipped).map(|(number, line)| EvidenceLine::new(file, Some(*number), line)).collect()
-    }
 }

@@ -1,7 +1,17 @@
 //! Makes things happen: environments, servers, load and blocks of launches.
 
+pub mod block;
 pub mod command;
 pub mod engine;
+pub mod environment;
+pub mod git;
 pub mod host;
+pub mod inputs;
 pub mod lease;
+pub mod server;
+pub mod sink;
+
+mod launch;
+mod live;
+mod load;
 mod log_evidence;

@@ -1,5 +1,7 @@
 //! Tests of running programs.
 
+use isobench_schema::failure::EvidenceLine;
+
 use super::*;
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -1,0 +1,160 @@
+//! Environments: from a specification to files on disk that are proven to be what it says.
+//!
+//! The way is export → patch → virtual environment → overlay → build → manifest, kept in a content-addressed cache; then
+//! the static proof before each launch, and the second look at every file after it.
+
+pub mod patch;
+pub mod proof;
+
+mod build;
+mod cache;
+pub(crate) mod lock;
+mod manifest;
+mod overlay;
+mod prepare;
+pub(crate) mod safe_path;
+#[cfg(test)]
+mod tests;
+mod venv;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use isobench_schema::failure::{Failure, FailureClass, FailureStage};
+
+use crate::command::RunCommandError;
+
+pub use cache::evict;
+pub use manifest::{Entry, Manifest, OverlayNote};
+pub use prepare::{Prepared, prepare};
+
+/// Where and how long an environment may be prepared.
+#[derive(Debug, Clone, Copy)]
+pub struct PrepareContext<'a> {
+    /// The cache that runs share. It is made if it is missing.
+    pub cache: &'a Path,
+    /// A private, existing folder for temporary files.
+    pub scratch: &'a Path,
+    /// The file that every command line and all output are appended to.
+    pub log: &'a Path,
+    /// The deadline of each single command.
+    pub timeout: Duration,
+    /// Set from elsewhere to give up.
+    pub cancel: &'a AtomicBool,
+}
+
+impl PrepareContext<'_> {
+    /// Returns the name under which evidence lines quote the log.
+    pub(crate) fn log_name(&self) -> String {
+        self.log.file_name().map_or_else(|| "log".to_owned(), |name| name.to_string_lossy().into_owned())
+    }
+
+    pub(crate) fn check_cancelled(&self) -> Result<(), Stop> {
+        if self.cancel.load(Ordering::Relaxed) {
+            let message = "the preparation was interrupted";
+            return Err(Failure::new(FailureStage::Acquire, FailureClass::Interrupted, message).transient().into());
+        }
+        Ok(())
+    }
+}
+
+/// Why isobench itself couldn't do its part of preparing or proving an environment.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvironmentError {
+    /// A command couldn't be run to its end.
+    #[error(transparent)]
+    Command(#[from] RunCommandError),
+    /// A file or folder can't be written.
+    #[error("failed to write `{path}`")]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file or folder can't be read.
+    #[error("failed to read `{path}`")]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A record can't be written as JSON.
+    #[error("failed to write the record of an environment")]
+    Json(#[from] serde_json::Error),
+}
+
+impl EnvironmentError {
+    /// Returns a function that turns an error of writing `path` into this error.
+    pub(crate) fn write(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Write { path: path.clone(), source }
+    }
+
+    /// Returns a function that turns an error of reading `path` into this error.
+    pub(crate) fn read(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Read { path: path.clone(), source }
+    }
+
+    /// Returns whether the disk is full, which stops a run.
+    pub fn is_disk_full(&self) -> bool {
+        let source = match self {
+            Self::Write { source, .. }
+            | Self::Read { source, .. }
+            | Self::Command(
+                RunCommandError::Start { source, .. }
+                | RunCommandError::Log { source, .. }
+                | RunCommandError::Sink { source, .. }
+                | RunCommandError::Watch { source, .. },
+            ) => source,
+            Self::Json(_) => return false,
+        };
+        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+}
+
+/// Why a step of the preparation ended early: the arm's failure or the tool's error.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Failed(Box<Failure>),
+    Error(EnvironmentError),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(Box::new(failure))
+    }
+}
+
+impl From<EnvironmentError> for Stop {
+    fn from(error: EnvironmentError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<RunCommandError> for Stop {
+    fn from(error: RunCommandError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl From<serde_json::Error> for Stop {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// Tells failures, which are data, from errors.
+pub(crate) fn split<T>(result: Result<T, Stop>) -> Result<Result<T, Failure>, EnvironmentError> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(Stop::Failed(failure)) => Ok(Err(*failure)),
+        Err(Stop::Error(error)) => Err(error),
+    }
+}

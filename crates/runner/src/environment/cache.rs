@@ -1,0 +1,134 @@
+//! The content-addressed cache of environments, shared by runs and processes.
+//!
+//! An entry is `environments/ID/` with `tree/` and, written last and at once, `manifest.json`: a folder without one is what a
+//! crash left and is never taken for an environment. Entries are made in their final place, because builds write
+//! absolute paths into what they make, and under a lock per entry.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use isobench_schema::format::{Stored, from_slice, to_pretty};
+use isobench_schema::ids::EnvironmentId;
+
+use super::lock::FolderLock;
+use super::manifest::Manifest;
+use super::{EnvironmentError, PrepareContext, Prepared, Stop};
+
+/// The file that makes an entry whole.
+const RECORD: &str = "manifest.json";
+
+/// An entry of the cache, locked.
+#[derive(Debug)]
+pub(super) struct CacheEntry {
+    pub(super) folder: PathBuf,
+    _lock: FolderLock,
+}
+
+impl CacheEntry {
+    /// Locks the entry of an environment, waiting while another thread or process has it.
+    pub(super) fn lock(id: &EnvironmentId, context: &PrepareContext<'_>) -> Result<Self, Stop> {
+        let folder = entry_folder(context.cache, id);
+        Ok(Self { _lock: FolderLock::take(&folder.with_extension("lock"), context)?, folder })
+    }
+
+    /// Returns the manifest if the entry is whole.
+    pub(super) fn manifest(&self, id: &EnvironmentId) -> Option<Manifest> {
+        read_record::<Manifest>(&self.folder).filter(|manifest| manifest.id == *id)
+    }
+
+    /// Returns the entry's folder, emptied of what a crash may have left.
+    pub(super) fn start_anew(&self) -> Result<(), EnvironmentError> {
+        remove_whole(&self.folder)?;
+        std::fs::create_dir_all(&self.folder).map_err(EnvironmentError::write(&self.folder))
+    }
+
+    /// Makes the entry whole.
+    pub(super) fn finish(&self, manifest: &Manifest) -> Result<(), EnvironmentError> {
+        write_record(&self.folder, manifest)
+    }
+}
+
+fn entry_folder(cache: &Path, id: &EnvironmentId) -> PathBuf {
+    cache.join("environments").join(id.as_str())
+}
+
+/// Reads the record that makes `folder` whole. What can't be read doesn't count: it is made again.
+pub(super) fn read_record<T: Stored>(folder: &Path) -> Option<T> {
+    from_slice(&std::fs::read(folder.join(RECORD)).ok()?).ok()
+}
+
+/// Writes the record that makes `folder` whole, at once and durably.
+pub(super) fn write_record<T: Stored>(folder: &Path, record: &T) -> Result<(), EnvironmentError> {
+    let place = folder.join(RECORD);
+    let unfinished = folder.join("manifest.unfinished");
+    let write = |text: &str| {
+        let mut file = File::create(&unfinished)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&unfinished, &place)?;
+        File::open(folder)?.sync_all()
+    };
+    write(&to_pretty(record)?).map_err(EnvironmentError::write(&place))
+}
+
+/// Removes a folder, its record first, so that no half of it is ever taken for whole.
+pub(super) fn remove_whole(folder: &Path) -> Result<(), EnvironmentError> {
+    let record = folder.join(RECORD);
+    absent_is_fine(std::fs::remove_file(&record)).map_err(EnvironmentError::write(&record))?;
+    absent_is_fine(remove_tree(folder)).map_err(EnvironmentError::write(folder))
+}
+
+fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Removes a folder and what is in it, also if the measured code took away the permission to do so.
+fn remove_tree(folder: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_folders(folder)?;
+            std::fs::remove_dir_all(folder)
+        }
+        result => result,
+    }
+}
+
+fn open_folders(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_folders(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes an environment that can no longer be trusted from the cache; the next one to ask for it makes it again. If its
+/// virtual environment was changed too, that one goes as well.
+///
+/// # Errors
+/// Returns an error if the files can't be removed. The entry then still doesn't count as whole.
+pub fn evict(prepared: &Prepared) -> Result<(), EnvironmentError> {
+    if let Some(venv) = prepared.manifest.venv.as_ref().filter(|venv| !venv.is_unchanged()) {
+        remove_whole(&venv.folder)?;
+    }
+    // Out of the way at once, so that a process that prepares it meanwhile starts from nothing.
+    let folder = &prepared.folder;
+    let record = folder.join(RECORD);
+    absent_is_fine(std::fs::remove_file(&record)).map_err(EnvironmentError::write(&record))?;
+    let Some(parent) = folder.parent() else { return Ok(()) };
+    let aside = tempfile::Builder::new().prefix("evicted-").tempdir_in(parent);
+    let aside = aside.map_err(EnvironmentError::write(parent))?.keep();
+    match std::fs::rename(folder, aside.join("entry")) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(EnvironmentError::write(folder)(error)),
+    }
+    absent_is_fine(remove_tree(&aside)).map_err(EnvironmentError::write(&aside))
+}

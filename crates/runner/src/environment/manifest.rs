@@ -1,0 +1,194 @@
+//! What an environment holds: every file with its digest, looked at from outside.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use isobench_schema::format::Stored;
+use isobench_schema::ids::{CommitId, Digest, EnvironmentId};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::EnvironmentError;
+use super::safe_path::to_text;
+use super::venv::VenvRecord;
+
+/// The first bytes of every native program and library of Linux.
+const ELF_MAGIC: &[u8] = b"\x7fELF";
+/// How much of a file is read at once, in bytes.
+const READ_BYTES: usize = 256 * 1024;
+
+/// What stands at a path of a tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Entry {
+    /// A regular file.
+    File {
+        /// Its permissions, such as 0o644.
+        mode: u32,
+        /// Its size in bytes.
+        size: u64,
+        /// Its digest.
+        sha256: Digest,
+        /// Whether it is a native program or library.
+        native: bool,
+    },
+    /// A symbolic link.
+    Link {
+        /// Where it leads, as written in it.
+        target: String,
+    },
+    /// A folder.
+    Folder,
+    /// Anything else: a socket, a pipe, a device, or what can't be read.
+    Other,
+}
+
+/// How an overlay was laid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OverlayNote {
+    /// The installed package.
+    pub package: String,
+    /// Its version, as its installer recorded it; absent if no installer did.
+    pub version: Option<String>,
+    /// Number of the revision's files that were laid over it.
+    pub from_revision: u64,
+    /// Python files that only the installed package has, as a build makes them: path and reason.
+    pub generated: BTreeMap<String, String>,
+    /// Python files of the installed package that the revision doesn't have, which were left out.
+    pub left_out: Vec<String>,
+}
+
+/// Everything that is known of a prepared environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The environment.
+    pub id: EnvironmentId,
+    /// The exported commit.
+    pub commit: CommitId,
+    /// The digest over [`Manifest::files`].
+    pub tree: Digest,
+    /// What stands in the tree, by path.
+    pub files: BTreeMap<String, Entry>,
+    /// The digest of each file that the patch changes, as the patch left it; an absent digest is a removed file.
+    pub changed: BTreeMap<String, Option<Digest>>,
+    /// Submodules, which are left as empty folders.
+    pub submodules: Vec<String>,
+    /// The overlay, if there is one.
+    pub overlay: Option<OverlayNote>,
+    /// The virtual environment, if there is one.
+    pub venv: Option<VenvRecord>,
+}
+
+impl Stored for Manifest {
+    const NAME: &'static str = "environment";
+    const VERSION: u32 = 1;
+}
+
+impl Manifest {
+    /// Returns the digest of each native library or program in the tree, by path.
+    pub fn native(&self) -> BTreeMap<String, Digest> {
+        let native = self.files.iter().filter_map(|(path, entry)| match entry {
+            Entry::File { sha256, native: true, .. } => Some((path.clone(), sha256.clone())),
+            Entry::File { .. } | Entry::Link { .. } | Entry::Folder | Entry::Other => None,
+        });
+        native.collect()
+    }
+
+    /// Returns the number of regular files and links in the tree.
+    pub fn file_count(&self) -> u64 {
+        self.files.values().map(|entry| u64::from(!matches!(entry, Entry::Folder))).sum()
+    }
+}
+
+/// Looks at everything in the tree at `root`. Links aren't followed.
+pub(crate) fn scan(root: &Path) -> Result<BTreeMap<String, Entry>, EnvironmentError> {
+    let mut files = BTreeMap::new();
+    scan_folder(root, Path::new(""), &mut files)?;
+    Ok(files)
+}
+
+fn scan_folder(root: &Path, folder: &Path, files: &mut BTreeMap<String, Entry>) -> Result<(), EnvironmentError> {
+    let here = root.join(folder);
+    let entries = match std::fs::read_dir(&here) {
+        Ok(entries) => entries,
+        // The measured code may close a folder; that is a change of the tree, not an error.
+        Err(error) if is_closed(&error) => {
+            files.insert(to_text(folder), Entry::Other);
+            return Ok(());
+        }
+        Err(error) => return Err(EnvironmentError::read(&here)(error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(EnvironmentError::read(&here))?;
+        let path = folder.join(entry.file_name());
+        let found = scan_entry(&root.join(&path))?;
+        let is_folder = found == Entry::Folder;
+        files.insert(to_text(&path), found);
+        if is_folder {
+            scan_folder(root, &path, files)?;
+        }
+    }
+    Ok(())
+}
+
+fn scan_entry(path: &Path) -> Result<Entry, EnvironmentError> {
+    let read_error = EnvironmentError::read(path);
+    let metadata = path.symlink_metadata().map_err(&read_error)?;
+    let kind = metadata.file_type();
+    if kind.is_symlink() {
+        return Ok(Entry::Link { target: to_text(&path.read_link().map_err(&read_error)?) });
+    }
+    if kind.is_dir() {
+        return Ok(Entry::Folder);
+    }
+    if !kind.is_file() {
+        return Ok(Entry::Other);
+    }
+    let (sha256, size, native) = match digest_file(path) {
+        Ok(found) => found,
+        Err(EnvironmentError::Read { source, .. }) if is_closed(&source) => return Ok(Entry::Other),
+        Err(error) => return Err(error),
+    };
+    Ok(Entry::File { mode: metadata.permissions().mode() & 0o7777, size, sha256, native })
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound)
+}
+
+/// Returns the digest of a file's bytes, their number, and whether it is a native program or library.
+pub(crate) fn digest_file(path: &Path) -> Result<(Digest, u64, bool), EnvironmentError> {
+    let read_error = EnvironmentError::read(path);
+    let mut file = File::open(path).map_err(&read_error)?;
+    let mut buffer = vec![0; READ_BYTES];
+    let (mut hasher, mut size, mut native) = (Sha256::new(), 0_u64, false);
+    loop {
+        let length = file.read(&mut buffer).map_err(&read_error)?;
+        let bytes = buffer.get(..length).unwrap_or_default();
+        if bytes.is_empty() {
+            return Ok((Digest::finish(hasher), size, native));
+        }
+        native |= size == 0 && bytes.starts_with(ELF_MAGIC);
+        size += bytes.len() as u64;
+        hasher.update(bytes);
+    }
+}
+
+/// Returns how two looks at a tree differ, one line each, in the order of the paths.
+pub(crate) fn differences(before: &BTreeMap<String, Entry>, after: &BTreeMap<String, Entry>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (path, entry) in before {
+        match after.get(path) {
+            None => lines.push(format!("removed: {path}")),
+            Some(found) if found != entry => lines.push(format!("changed: {path}")),
+            Some(_) => {}
+        }
+    }
+    lines.extend(after.keys().filter(|path| !before.contains_key(*path)).map(|path| format!("added: {path}")));
+    lines
+}

@@ -1,0 +1,208 @@
+//! An overlay: a revision's files of one package over the native files of the installed package.
+//!
+//! A revision that changes only Python files needs no compile: its files are laid over those that only a build makes,
+//! taken from an installed release. What the revision doesn't have is not taken over, except by a rule with a reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
+
+use super::manifest::OverlayNote;
+use super::safe_path::{link_stays_inside, relative, to_text};
+use super::venv::VenvRecord;
+use super::{EnvironmentError, Stop};
+
+/// Python files that a build makes and no revision holds: which, and why they are taken from the installed package.
+const GENERATED: &[(Rule, &str)] = &[
+    (Rule::Name("_version.py"), "setuptools-scm writes the version when it builds"),
+    (Rule::Name("version.py"), "the build writes the version"),
+    (Rule::Name("commit_id.py"), "the build writes the commit"),
+    (Rule::Suffix("_pb2.py"), "protoc generates it from a .proto file"),
+    (Rule::Suffix("_pb2_grpc.py"), "protoc generates it from a .proto file"),
+    (Rule::Folder("vllm_flash_attn"), "the build copies the interface of flash attention from its own repository"),
+    (Rule::Folder("third_party"), "the build copies it from another repository"),
+];
+
+/// File names whose change needs a compile, which an overlay doesn't do.
+const NATIVE_EXTENSIONS: &[&str] =
+    &["c", "cc", "cmake", "cpp", "cu", "cuh", "cxx", "h", "hip", "hpp", "inc", "pyx", "rs", "so"];
+/// Files outside the package that decide how it is compiled.
+const NATIVE_FILES: &[&str] = &["CMakeLists.txt", "setup.py"];
+
+/// Which files a rule is about.
+enum Rule {
+    /// Those with this name.
+    Name(&'static str),
+    /// Those whose name ends so.
+    Suffix(&'static str),
+    /// Those in a folder of this name.
+    Folder(&'static str),
+}
+
+impl Rule {
+    fn matches(&self, path: &Path) -> bool {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        match self {
+            Self::Name(exact) => name == *exact,
+            Self::Suffix(suffix) => name.ends_with(suffix),
+            Self::Folder(folder) => path.parent().is_some_and(|parent| parent.iter().any(|part| part == *folder)),
+        }
+    }
+}
+
+/// What to lay where.
+pub(super) struct Overlay<'a> {
+    /// The package: a folder at the root of the revision's tree and of the installed packages.
+    pub(super) package: &'a str,
+    /// The revision's tree, patched.
+    pub(super) source: &'a Path,
+    /// The new tree, which will hold the package alone.
+    pub(super) tree: &'a Path,
+    /// The files that the patch changed.
+    pub(super) patched: &'a BTreeSet<PathBuf>,
+}
+
+/// Lays the overlay.
+pub(super) fn lay(overlay: &Overlay<'_>, venv: Option<&VenvRecord>) -> Result<OverlayNote, Stop> {
+    let package = overlay.package;
+    check_name(package)?;
+    check_patch(overlay)?;
+    let Some((venv, installed)) = venv.and_then(|venv| Some((venv, find_installed(venv, package)?))) else {
+        let message = format!("the overlay needs the package `{package}`, which the virtual environment doesn't have");
+        return Err(Failure::new(FailureStage::Acquire, FailureClass::ToolMissing, message).into());
+    };
+    let revision = overlay.source.join(package);
+    if !revision.is_dir() || revision.is_symlink() {
+        let message = format!("the revision has no folder `{package}`, which the overlay needs");
+        return Err(Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message).into());
+    }
+    let ours = list(&revision)?;
+    let mut note = OverlayNote {
+        package: package.to_owned(),
+        version: version_of(venv, package),
+        from_revision: ours.len() as u64,
+        generated: BTreeMap::new(),
+        left_out: Vec::new(),
+    };
+    let target = overlay.tree.join(package);
+    std::fs::create_dir_all(&target).map_err(EnvironmentError::write(&target))?;
+    for path in list(&installed)?.iter().filter(|path| !ours.contains(*path)) {
+        if is_bytecode(path) {
+            continue;
+        }
+        if path.extension() == Some(OsStr::new("py")) {
+            let Some((_, reason)) = GENERATED.iter().find(|(rule, _)| rule.matches(path)) else {
+                note.left_out.push(to_text(path));
+                continue;
+            };
+            note.generated.insert(to_text(path), (*reason).to_owned());
+        }
+        put(&installed.join(path), &target.join(path), is_native(path))?;
+    }
+    for path in &ours {
+        put(&revision.join(path), &target.join(path), false)?;
+    }
+    check_links(&target, overlay.tree)?;
+    Ok(note)
+}
+
+fn check_name(package: &str) -> Result<(), Failure> {
+    let plain = relative(package.as_bytes()).is_ok() && !package.contains('/');
+    let message = || format!("`{package}` can't be the package of an overlay: it is no top-level name");
+    if plain { Ok(()) } else { Err(Failure::new(FailureStage::Dataset, FailureClass::TreeUnsafe, message())) }
+}
+
+/// A patch of files that are compiled would have no effect, which must never pass in silence.
+fn check_patch(overlay: &Overlay<'_>) -> Result<(), Failure> {
+    let compiled: Vec<String> = overlay
+        .patched
+        .iter()
+        .filter(|path| {
+            let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+            let decides = NATIVE_FILES.iter().any(|name| path.as_os_str() == *name);
+            NATIVE_EXTENSIONS.contains(&extension) || decides
+        })
+        .map(|path| to_text(path))
+        .collect();
+    let Some(first) = compiled.first() else { return Ok(()) };
+    let message = format!("the patch changes `{first}`, which must be compiled, and an overlay compiles nothing");
+    let lines = compiled.iter().map(|path| EvidenceLine::new("patch", None, path));
+    Err(Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message).with_evidence(lines))
+}
+
+fn find_installed(venv: &VenvRecord, package: &str) -> Option<PathBuf> {
+    venv.site_packages.iter().map(|folder| folder.join(package)).find(|folder| folder.is_dir())
+}
+
+/// Returns the version of the distribution that has the package's own name, or else the one with that name as a beginning.
+fn version_of(venv: &VenvRecord, package: &str) -> Option<String> {
+    let entries = || venv.packages.iter().filter_map(|entry| entry.split_once("=="));
+    let own = entries().find(|(name, _)| name.replace('-', "_").eq_ignore_ascii_case(package));
+    let near = || entries().find(|(name, _)| name.starts_with(&format!("{package}-")));
+    own.or_else(near).map(|(_, version)| version.to_owned())
+}
+
+/// Returns every file and link under `folder`, relative to it.
+fn list(folder: &Path) -> Result<BTreeSet<PathBuf>, EnvironmentError> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(inner) = folders.pop() {
+        let here = folder.join(&inner);
+        for entry in std::fs::read_dir(&here).map_err(EnvironmentError::read(&here))? {
+            let entry = entry.map_err(EnvironmentError::read(&here))?;
+            let path = inner.join(entry.file_name());
+            if entry.file_type().map_err(EnvironmentError::read(&here))?.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn is_bytecode(path: &Path) -> bool {
+    path.extension() == Some(OsStr::new("pyc")) || path.iter().any(|part| part == "__pycache__")
+}
+
+/// A native library: `x.so`, `x.so.1`, `x.cpython-311-x86_64-linux-gnu.so`.
+fn is_native(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    path.extension() == Some(OsStr::new("so")) || name.contains(".so.")
+}
+
+/// Puts a file or link in place. Native libraries, which are large and are never written in place, share their bytes with
+/// the installed package; the hashes of the tree tell whether somebody wrote into them all the same.
+fn put(from: &Path, to: &Path, share: bool) -> Result<(), EnvironmentError> {
+    let write_error = EnvironmentError::write(to);
+    if let Some(folder) = to.parent() {
+        std::fs::create_dir_all(folder).map_err(&write_error)?;
+    }
+    let kind = from.symlink_metadata().map_err(EnvironmentError::read(from))?;
+    if kind.is_symlink() {
+        let target = std::fs::read_link(from).map_err(EnvironmentError::read(from))?;
+        return symlink(target, to).map_err(write_error);
+    }
+    if share && std::fs::hard_link(from, to).is_ok() {
+        return Ok(());
+    }
+    std::fs::copy(from, to).map(|_| ()).map_err(write_error)
+}
+
+fn check_links(target: &Path, tree: &Path) -> Result<(), Stop> {
+    for path in list(target)? {
+        let place = target.join(&path);
+        let Ok(link) = std::fs::read_link(&place) else { continue };
+        let inner = place.strip_prefix(tree).unwrap_or(&path);
+        if !link_stays_inside(tree, inner, link.as_os_str()).map_err(EnvironmentError::read(&place))? {
+            let message = "the overlay would hold a link that leaves it";
+            let line = format!("{} -> {}", to_text(inner), to_text(&link));
+            let failure = Failure::new(FailureStage::Acquire, FailureClass::TreeUnsafe, message);
+            return Err(failure.with_evidence([EvidenceLine::new("overlay", None, &line)]).into());
+        }
+    }
+    Ok(())
+}

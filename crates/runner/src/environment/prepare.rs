@@ -1,0 +1,185 @@
+//! Prepares an environment: takes it from the cache, or makes it there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use isobench_schema::environment::{EnvironmentSpec, Python};
+use isobench_schema::failure::{Failure, FailureClass, FailureStage};
+use isobench_schema::ids::{Digest, EnvironmentId};
+
+use super::cache::CacheEntry;
+use super::manifest::{Manifest, digest_file, scan};
+use super::overlay;
+use super::patch::{self, BinaryContent};
+use super::safe_path::{relative, to_text};
+use super::venv::{self, Interpreter, VenvRecord};
+use super::{EnvironmentError, PrepareContext, Stop, build, split};
+use crate::command::Environment;
+use crate::git::Repository;
+
+/// An environment on disk.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// The environment's name.
+    pub id: EnvironmentId,
+    /// Its folder in the cache.
+    pub folder: PathBuf,
+    /// The files that are served: the working folder of the engine.
+    pub tree: PathBuf,
+    /// The interpreter, if the engine is a Python program.
+    pub python: Option<PathBuf>,
+    /// The folders that come first on Python's search path.
+    pub python_path: Vec<PathBuf>,
+    /// Everything that is known of it.
+    pub manifest: Manifest,
+}
+
+impl Prepared {
+    /// Returns the installed packages of its virtual environment as `name==version`, sorted.
+    pub fn packages(&self) -> &[String] {
+        self.manifest.venv.as_ref().map_or(&[], |venv| venv.packages.as_slice())
+    }
+
+    /// Adds to `environment` what a process needs to run in this environment: Python's search path, a bytecode cache that
+    /// is private and empty, and the virtual environment. `scratch` is a private folder of the launch.
+    ///
+    /// Without a private bytecode cache Python would write into the tree, or read what another launch wrote there.
+    pub fn add_to(&self, environment: &mut Environment, scratch: &Path) {
+        if self.python.is_none() {
+            return;
+        }
+        if let Ok(path) = std::env::join_paths(&self.python_path) {
+            environment.insert("PYTHONPATH".to_owned(), path);
+        }
+        environment.insert("PYTHONPYCACHEPREFIX".to_owned(), scratch.join("pycache").into());
+        environment.insert("PYTHONNOUSERSITE".to_owned(), "1".into());
+        if let Some(venv) = &self.manifest.venv {
+            venv.add_to(environment);
+        }
+    }
+}
+
+/// Prepares the environment that `spec` describes, or takes it from the cache.
+///
+/// # Errors
+/// The outer error is the tool's own inability, such as a full disk; the inner failure says why the arm can't have its
+/// environment.
+pub fn prepare(
+    spec: &EnvironmentSpec,
+    context: &PrepareContext<'_>,
+) -> Result<Result<Prepared, Failure>, EnvironmentError> {
+    split(try_prepare(spec, context))
+}
+
+fn try_prepare(spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<Prepared, Stop> {
+    let id = spec.id()?;
+    let python_path = check_python_path(spec)?;
+    std::fs::create_dir_all(context.cache).map_err(EnvironmentError::write(context.cache))?;
+    // The cache's own name goes into what builds write and into every proof, so links are resolved here, once.
+    let cache = context.cache.canonicalize().map_err(EnvironmentError::read(context.cache))?;
+    let context = &PrepareContext { cache: &cache, ..*context };
+    let (python, venv) = match &spec.python {
+        Python::Absent => (None, None),
+        Python::System => (Some(venv::system_python(context)?), None),
+        Python::Venv(packages) => {
+            let (interpreter, record) = venv::ensure(packages, context)?;
+            (Some(interpreter), Some(record))
+        }
+    };
+    let entry = CacheEntry::lock(&id, context)?;
+    let tree = entry.folder.join("tree");
+    // The interpreter may have been replaced since: what was built with the old one isn't taken.
+    let known = entry.manifest(&id).filter(|manifest| manifest.venv == venv && tree.is_dir());
+    let manifest = if let Some(manifest) = known {
+        manifest
+    } else {
+        entry.start_anew()?;
+        let manifest = make(spec, &entry, (python.as_ref(), venv), context)?;
+        entry.finish(&manifest)?;
+        manifest
+    };
+    let python_path = match &spec.overlay {
+        Some(_) => vec![tree.clone()],
+        None => python_path.iter().map(|folder| tree.join(folder)).collect(),
+    };
+    let folder = entry.folder.clone();
+    Ok(Prepared { id, folder, tree, python: python.map(|python| python.program), python_path, manifest })
+}
+
+/// Returns the folders of Python's search path, relative to the tree.
+fn check_python_path(spec: &EnvironmentSpec) -> Result<Vec<PathBuf>, Failure> {
+    let check = |folder: &String| match folder.trim_end_matches('/') {
+        "." | "" => Ok(PathBuf::new()),
+        folder => relative(folder.as_bytes()).map(Path::to_owned).map_err(|reason| {
+            let message = format!("the folder `{folder}` of Python's search path {reason}");
+            Failure::new(FailureStage::Dataset, FailureClass::TreeUnsafe, message)
+        }),
+    };
+    spec.python_path.iter().map(check).collect()
+}
+
+/// Makes the environment in its entry of the cache.
+fn make(
+    spec: &EnvironmentSpec,
+    entry: &CacheEntry,
+    (python, venv): (Option<&Interpreter>, Option<VenvRecord>),
+    context: &PrepareContext<'_>,
+) -> Result<Manifest, Stop> {
+    let tree = entry.folder.join("tree");
+    // An overlay serves another folder than the export: the package alone.
+    let source = if spec.overlay.is_some() { entry.folder.join("source") } else { tree.clone() };
+    let repository = Repository::open(&spec.source.repository, context)??;
+    let exported = repository.try_export(&spec.source.commit, &source, context)?;
+    let patched = match &spec.source.patch {
+        None => BTreeSet::new(),
+        Some(patch) => {
+            let binary = if spec.source.allow_binary_patch { BinaryContent::Allowed } else { BinaryContent::Refused };
+            patch::try_apply(patch, binary, &source, context)?
+        }
+    };
+    let overlay = match &spec.overlay {
+        None => None,
+        Some(package) => {
+            let plan = overlay::Overlay { package, source: &source, tree: &tree, patched: &patched };
+            let note = overlay::lay(&plan, venv.as_ref())?;
+            Some(note)
+        }
+    };
+    let changed = changed_files(&source, &patched, spec.overlay.as_deref())?;
+    if spec.overlay.is_some() {
+        std::fs::remove_dir_all(&source).map_err(EnvironmentError::write(&source))?;
+    }
+    build::build(spec, &tree, python, venv.as_ref(), context)?;
+    let files = scan(&tree)?;
+    Ok(Manifest {
+        id: spec.id()?,
+        commit: spec.source.commit.clone(),
+        tree: Digest::of_json(&files)?,
+        files,
+        changed,
+        submodules: exported.submodules,
+        overlay,
+        venv,
+    })
+}
+
+/// Returns the digest of each file that the patch changed, by its path in the tree that is served.
+fn changed_files(
+    source: &Path,
+    patched: &BTreeSet<PathBuf>,
+    overlay: Option<&str>,
+) -> Result<BTreeMap<String, Option<Digest>>, EnvironmentError> {
+    let mut changed = BTreeMap::new();
+    for path in patched.iter().filter(|path| overlay.is_none_or(|package| path.starts_with(package))) {
+        let place = source.join(path);
+        let digest = match place.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(EnvironmentError::read(&place)(error)),
+            Ok(metadata) if metadata.is_file() => Some(digest_file(&place)?.0),
+            // A link is proven by the manifest, which holds its target.
+            Ok(_) => continue,
+        };
+        changed.insert(to_text(path), digest);
+    }
+    Ok(changed)
+}
