@@ -1,3 +1,61 @@
-//! The `isobench` command.
+//! The `isobench` command: did this change make the inference engine faster?
 
-fn main() {}
+mod args;
+mod commands;
+mod coordinator;
+mod dataset_files;
+mod demo;
+mod evidence;
+mod exit;
+mod facts;
+mod interrupt;
+mod progress;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Arguments, Command};
+use exit::{CommandError, Exit};
+use terminal::{Status, Terminal};
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are no errors, and go to standard output.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Success.into() };
+        }
+    };
+    if matches!(arguments.command, Command::Guard) {
+        return isobench_runner::host::guard::run().into();
+    }
+    let status = if arguments.quiet { Status::Quiet } else { Status::Shown };
+    let context = commands::Context { terminal: Terminal::new(arguments.color, status), json: arguments.json };
+    match run(arguments.command, context) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            context.terminal.error(&error.text());
+            error.exit.into()
+        }
+    }
+}
+
+fn run(command: Command, context: commands::Context) -> Result<Exit, CommandError> {
+    match command {
+        Command::Demo(args) => commands::demo::run(&args, context),
+        Command::Plan(args) => commands::plan::run(&args, context),
+        Command::Run(args) => commands::run::run(&args, context),
+        Command::Block(args) => commands::block::run(&args, context),
+        Command::Judge(args) => commands::judge::run(&args, context),
+        Command::Report(args) => commands::report::run(&args, context),
+        Command::Load(args) => commands::load::run(&args, context),
+        Command::Doctor => commands::doctor::run(context),
+        Command::Runs(args) => commands::runs::run(&args, context),
+        Command::Compare(args) => commands::compare::run(&args, context),
+        Command::Verify(args) => commands::verify::run(&args, context),
+        Command::Guard => Ok(Exit::Success),
+    }
+}

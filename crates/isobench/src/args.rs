@@ -1,0 +1,287 @@
+//! What is typed on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::terminal::ColorChoice;
+
+/// Did this change make the inference engine faster?
+///
+/// isobench serves each side of a change (baseline, human, agent) on the same device, loads it with its own client, and
+/// says which is better, equal or undecided, with the evidence kept.
+#[derive(Debug, Parser)]
+#[command(name = "isobench", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Print data as JSON.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print no status, only data and errors.
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Colour the output.
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto)]
+    pub(crate) color: ColorChoice,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a real three-way evaluation on a tiny engine that needs only git and python3.
+    Demo(DemoArgs),
+    /// Say what would run, on what, and at what cost.
+    Plan(PlanArgs),
+    /// Run a plan or a dataset; the same command resumes what was cut short.
+    Run(RunArgs),
+    /// Run one block of a plan anywhere, and leave a folder to be taken in.
+    Block(BlockArgs),
+    /// Judge a run from its stored evidence.
+    Judge(JudgeArgs),
+    /// Write a report of a run.
+    Report(ReportArgs),
+    /// Load a server with requests, and record what it answers.
+    Load(LoadArgs),
+    /// Say what this machine lacks.
+    Doctor,
+    /// List the runs in a folder.
+    Runs(RunsArgs),
+    /// Compare what two runs measured.
+    Compare(CompareArgs),
+    /// Check a run: hashes, completeness, and the same verdicts again.
+    Verify(VerifyArgs),
+    /// Watch over one engine (isobench starts this itself).
+    #[command(hide = true)]
+    Guard,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// The folder that the demo is laid down and run in.
+    #[arg(long, default_value = "isobench-demo")]
+    pub(crate) out: PathBuf,
+    /// How many blocks to run.
+    #[arg(long, default_value_t = 6)]
+    pub(crate) blocks: u32,
+    /// Only lay the demo's repository and task down, to look at or to run in another way.
+    #[arg(long)]
+    pub(crate) lay_down: bool,
+}
+
+/// What of a dataset is run, and how.
+#[derive(Debug, Args)]
+pub(crate) struct ChoiceArgs {
+    /// Run only this task (repeatable).
+    #[arg(long = "task", value_name = "TASK")]
+    pub(crate) tasks: Vec<String>,
+    /// Run only this arm: `baseline`, `human` or `agent:NAME` (repeatable).
+    #[arg(long = "arm", value_name = "ARM")]
+    pub(crate) arms: Vec<String>,
+    /// Run only tasks of this kind.
+    #[arg(long, value_enum)]
+    pub(crate) kind: Option<KindArg>,
+    /// Run only the first N tasks.
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Set a value of the task, such as `server.max-model-len=2048` (repeatable); a deviation.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// The seed of orders, prompts and arrival times.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Let agent patches, which are strangers' programs, run without isolation.
+    #[arg(long)]
+    pub(crate) allow_unisolated: bool,
+    /// Compare the baseline with itself (A/A): the arm `human` is the baseline again.
+    #[arg(long)]
+    pub(crate) against_itself: bool,
+    /// The folder of environments, shared by runs.
+    #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
+}
+
+/// The kind of a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KindArg {
+    /// Requests that arrive over time.
+    Serving,
+    /// One batch at a time.
+    Latency,
+    /// Every request at once.
+    Throughput,
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// A folder of tasks, a JSONL file, or one `task.toml`.
+    pub(crate) dataset: PathBuf,
+    #[command(flatten)]
+    pub(crate) choice: ChoiceArgs,
+    /// The folder that `plan.json` and `facts.json` are written to.
+    #[arg(long, value_name = "DIR", default_value = "isobench-plan")]
+    pub(crate) out: PathBuf,
+    /// Write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Tell the whole story of one task.
+    #[arg(long, value_name = "TASK")]
+    pub(crate) explain: Option<String>,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// A dataset, a `plan.json`, or the folder of a plan or of a run to resume.
+    pub(crate) what: PathBuf,
+    #[command(flatten)]
+    pub(crate) choice: ChoiceArgs,
+    /// The run's folder; by default named after the dataset and the plan, in `runs/`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the plan that would run, and run nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Arguments of `block`.
+#[derive(Debug, Args)]
+pub(crate) struct BlockArgs {
+    /// The block's specification.
+    pub(crate) spec: PathBuf,
+    /// The folder that is left behind.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// The folder of environments, shared by runs.
+    #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
+}
+
+/// Arguments of `judge`.
+#[derive(Debug, Args)]
+pub(crate) struct JudgeArgs {
+    /// The run's folder.
+    pub(crate) run: PathBuf,
+}
+
+/// The form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// Tables for a terminal.
+    Terminal,
+    /// Markdown.
+    Markdown,
+    /// The whole judgement as JSON.
+    Json,
+    /// One self-contained HTML file with plots.
+    Html,
+    /// One line for each contrast.
+    Csv,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run's folder.
+    pub(crate) run: PathBuf,
+    /// The form.
+    #[arg(long, value_enum, default_value_t = FormatArg::Terminal)]
+    pub(crate) format: FormatArg,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Arguments of `load`.
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// The server, such as `http://127.0.0.1:8000`.
+    pub(crate) url: String,
+    /// The model's name; by default the first that the server lists.
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// The interface.
+    #[arg(long, value_enum, default_value_t = ApiArg::Completions)]
+    pub(crate) api: ApiArg,
+    /// Measured requests.
+    #[arg(long, default_value_t = 100)]
+    pub(crate) requests: u32,
+    /// Requests under way at any time (closed loop).
+    #[arg(long, default_value_t = 8, conflicts_with = "rate")]
+    pub(crate) concurrency: u32,
+    /// Mean requests per second (open loop).
+    #[arg(long, value_name = "PER_SECOND")]
+    pub(crate) rate: Option<f64>,
+    /// Shape of the gaps of an open loop: 1 is Poisson.
+    #[arg(long, default_value_t = 1.0, requires = "rate")]
+    pub(crate) burstiness: f64,
+    /// Tokens (words) in each prompt.
+    #[arg(long, default_value_t = 128)]
+    pub(crate) input_len: u32,
+    /// Tokens asked of each answer.
+    #[arg(long, default_value_t = 64)]
+    pub(crate) output_len: u32,
+    /// Send token ids below this number instead of words, for exact lengths.
+    #[arg(long, value_name = "N")]
+    pub(crate) vocabulary_size: Option<u32>,
+    /// How tokens are counted.
+    #[arg(long, value_enum, default_value_t = CounterArg::TokenIds)]
+    pub(crate) counter: CounterArg,
+    /// Requests before the window that are not measured.
+    #[arg(long, default_value_t = 8)]
+    pub(crate) warm_up: u32,
+    /// The seed of prompts and arrival times.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Stop after so many seconds.
+    #[arg(long, default_value_t = 600.0, value_name = "SECONDS")]
+    pub(crate) deadline: f64,
+    /// Keep every request's record in this file (JSON Lines).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) records: Option<PathBuf>,
+}
+
+/// The interface of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ApiArg {
+    /// `/v1/completions`.
+    Completions,
+    /// `/v1/chat/completions`.
+    Chat,
+}
+
+/// How tokens are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CounterArg {
+    /// By the ids that the server sends.
+    TokenIds,
+    /// By words.
+    Whitespace,
+}
+
+/// Arguments of `runs`.
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    /// The folder that holds runs.
+    #[arg(default_value = "runs")]
+    pub(crate) folder: PathBuf,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The first run's folder.
+    pub(crate) first: PathBuf,
+    /// The second run's folder.
+    pub(crate) second: PathBuf,
+}
+
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The run's folder.
+    pub(crate) run: PathBuf,
+}

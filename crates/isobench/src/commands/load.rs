@@ -1,0 +1,214 @@
+//! `isobench load`: the load client alone.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use isobench_analysis::measure::{LaunchDigest, RecordReader};
+use isobench_analysis::validity::LaunchRules;
+use isobench_loadgen::cancel::{Cancel, StopCause};
+use isobench_loadgen::client::{Client, LoadOptions, PhaseSummary};
+use isobench_loadgen::clock::Clock;
+use isobench_loadgen::get::discover_model;
+use isobench_loadgen::record::RecordWriter;
+use isobench_loadgen::schedule::Schedules;
+use isobench_loadgen::target::{Endpoint, Target};
+use isobench_schema::ids::{ArmId, BlockId, LaunchId, TaskId};
+use isobench_schema::measurement::MetricName;
+use isobench_schema::record::Phase;
+use isobench_schema::units::Seconds;
+use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
+use serde::Serialize;
+
+use super::Context;
+use crate::args::{ApiArg, CounterArg, LoadArgs};
+use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::interrupt;
+
+/// How long the server may take to name its model.
+const DISCOVERY: Duration = Duration::from_secs(30);
+/// How long one request may take, and how long its stream may be silent.
+const REQUEST: Duration = Duration::from_secs(300);
+const STALL: Duration = Duration::from_secs(60);
+/// How often it is looked whether the load is to be stopped.
+const WATCH: Duration = Duration::from_millis(50);
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Report<'a> {
+    url: &'a str,
+    model: &'a str,
+    workload: &'a Workload,
+    metrics: serde_json::Map<String, serde_json::Value>,
+    findings: Vec<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandError> {
+    let endpoint = Endpoint::parse(&args.url).exit(Exit::Usage)?;
+    let workload = workload(args);
+    let schedules = Schedules::new(&workload, args.seed).exit(Exit::Usage)?;
+    let cancel = interrupt::flag().exit(Exit::Machine)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().exit(Exit::Machine)?;
+    let model = match &args.model {
+        Some(model) => model.clone(),
+        None => runtime.block_on(discover_model(&endpoint, DISCOVERY)).exit(Exit::Usage)?,
+    };
+    let records: Box<dyn Write> = match &args.records {
+        Some(path) => Box::new(BufWriter::new(File::create(path).exit(Exit::Usage)?)),
+        None => Box::new(io::sink()),
+    };
+    let rules = LaunchRules {
+        requests: workload.requests,
+        probes: 0,
+        exact_length: true,
+        arrival: workload.arrival,
+        failed_requests: 0,
+        min_window_s: Seconds::new(0.0).expect("zero is a duration"),
+        primary: MetricName::OutputThroughput,
+        margin: 0.02,
+    };
+    let clock = Clock::start();
+    let header = clock.header(args.seed, schedules.digest());
+    let sink = Tee { records, reader: RecordReader::new(launch(), rules) };
+    let mut writer = RecordWriter::new(sink, &header).exit(Exit::Machine)?;
+    let stop = Cancel::new();
+    let options = LoadOptions { request_timeout: REQUEST, stall_timeout: STALL };
+    let client = Client::new(Target::new(endpoint, &model), options, clock, stop.clone());
+    let watch = Stop { cancel, stop, deadline: Instant::now() + Duration::from_secs_f64(args.deadline.clamp(0.0, 1e8)) };
+    for phase in [Phase::WarmUp, Phase::Measure] {
+        let schedule = schedules.phase(phase);
+        context.terminal.status(&format!("{phase}: {} requests to {}", schedule.requests().len(), args.url));
+        let summary = runtime.block_on(watch.over(client.run_phase(schedule, |record| writer.write(&record))));
+        let PhaseSummary { completed, failed, .. } = summary.exit(Exit::Machine)?;
+        context.terminal.status(&format!("{phase}: {completed} completed, {failed} failed"));
+    }
+    writer.flush().exit(Exit::Machine)?;
+    let digest = writer.into_inner().reader.finish().exit(Exit::Error)?;
+    print(args, context, &model, &workload, &digest)?;
+    Ok(match (watch.stop.cause(), digest.findings.is_empty()) {
+        (Some(StopCause::Interrupted), _) => Exit::Interrupted,
+        (Some(StopCause::WorkloadTimeout | StopCause::ServerDied), _) | (None, false) => Exit::SomeFailed,
+        (None, true) => Exit::Success,
+    })
+}
+
+fn workload(args: &LoadArgs) -> Workload {
+    let arrival = match args.rate {
+        Some(rate_per_s) => Arrival::Open { rate_per_s, burstiness: args.burstiness },
+        None => Arrival::Closed { concurrency: args.concurrency },
+    };
+    let input_tokens = args.input_len;
+    let prompts = match args.vocabulary_size {
+        Some(vocabulary_size) => Prompts::TokenIds { input_tokens, vocabulary_size, first_id: 10.min(vocabulary_size / 2) },
+        None => Prompts::Words { input_tokens },
+    };
+    Workload {
+        kind: WorkloadKind::Serving,
+        api: match args.api {
+            ApiArg::Completions => Api::Completions,
+            ApiArg::Chat => Api::Chat,
+        },
+        requests: args.requests,
+        prompts,
+        output_tokens: args.output_len,
+        ignore_eos: true,
+        temperature: 0.0,
+        arrival,
+        warm_up_requests: args.warm_up,
+        probes: Probes { count: 0, output_tokens: 1 },
+        counter: match args.counter {
+            CounterArg::TokenIds => TokenCounter::TokenIds,
+            CounterArg::Whitespace => TokenCounter::Whitespace,
+        },
+        extra_body: std::collections::BTreeMap::new(),
+    }
+}
+
+/// Returns the name that the numbers of a load go by; it is part of no run.
+fn launch() -> LaunchId {
+    let task = TaskId::new("load").expect("a plain word is a task's name");
+    LaunchId { block: BlockId { task, block: 0, attempt: 1 }, arm: ArmId::Baseline }
+}
+
+fn print(
+    args: &LoadArgs,
+    context: Context,
+    model: &str,
+    workload: &Workload,
+    digest: &LaunchDigest,
+) -> Result<(), CommandError> {
+    let measurement = &digest.measurement;
+    let findings: Vec<String> = digest.findings.iter().map(ToString::to_string).collect();
+    if context.json {
+        let mut metrics = serde_json::Map::new();
+        for (name, value) in &measurement.values {
+            metrics.insert(name.to_string(), (*value).into());
+        }
+        metrics.insert("completed".to_owned(), measurement.requests.completed.into());
+        metrics.insert("failed".to_owned(), measurement.requests.failed.into());
+        metrics.insert("total_input_tokens".to_owned(), measurement.input_tokens.into());
+        metrics.insert("total_output_tokens".to_owned(), measurement.output_tokens.into());
+        metrics.insert("duration".to_owned(), measurement.window_s.into());
+        return context.print_json(&Report { url: &args.url, model, workload, metrics, findings });
+    }
+    let counts = measurement.requests;
+    let mut text = format!("{} completed, {} failed in {:.2} s\n", counts.completed, counts.failed, measurement.window_s);
+    for (name, value) in &measurement.values {
+        text.push_str(&format!("{:<24}{value:>12.2} {}\n", name.to_string(), name.unit()));
+    }
+    for name in &measurement.too_few {
+        text.push_str(&format!("{:<24}{:>12}\n", name.to_string(), "n too small"));
+    }
+    for finding in findings {
+        text.push_str(&format!("! {finding}\n"));
+    }
+    context.terminal.data(&text);
+    Ok(())
+}
+
+/// Writes records to where they are kept, and to the reader that computes the numbers.
+struct Tee {
+    records: Box<dyn Write>,
+    reader: RecordReader,
+}
+
+impl Write for Tee {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.records.write_all(bytes)?;
+        self.reader.feed(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.records.flush()
+    }
+}
+
+/// What stops a load before its end.
+struct Stop {
+    cancel: Arc<AtomicBool>,
+    stop: Cancel,
+    deadline: Instant,
+}
+
+impl Stop {
+    /// Waits for a phase, and stops it when it is time.
+    async fn over<T>(&self, phase: impl Future<Output = T>) -> T {
+        tokio::pin!(phase);
+        loop {
+            tokio::select! {
+                result = &mut phase => return result,
+                () = tokio::time::sleep(WATCH) => {
+                    if self.cancel.load(Ordering::Relaxed) {
+                        self.stop.stop(StopCause::Interrupted);
+                    } else if Instant::now() >= self.deadline {
+                        self.stop.stop(StopCause::WorkloadTimeout);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The commands, one file each.
+
+pub(crate) mod block;
+pub(crate) mod compare;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod judge;
+pub(crate) mod load;
+pub(crate) mod plan;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod verify;
+
+use std::path::PathBuf;
+
+use isobench_runner::{inventory, lease};
+use serde::Serialize;
+
+use crate::coordinator::Machine;
+use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::terminal::Terminal;
+
+/// How every command prints.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context {
+    /// Where.
+    pub(crate) terminal: Terminal,
+    /// Whether data is JSON.
+    pub(crate) json: bool,
+}
+
+impl Context {
+    /// Prints a value as indented JSON.
+    ///
+    /// # Errors
+    /// Returns an error if the value can't be written as JSON.
+    pub(crate) fn print_json(self, value: &impl Serialize) -> Result<(), CommandError> {
+        let text = serde_json::to_string_pretty(value).exit(Exit::Error)?;
+        self.terminal.data(&(text + "\n"));
+        Ok(())
+    }
+}
+
+/// Returns the folder of environments: the one that was given, or the user's cache folder.
+///
+/// # Errors
+/// Returns an error if there is neither, or the folder can't be made.
+pub(crate) fn cache_folder(given: Option<&PathBuf>) -> Result<PathBuf, CommandError> {
+    let folder = match given {
+        Some(folder) => folder.clone(),
+        None => {
+            let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+            let base = from("XDG_CACHE_HOME").or_else(|| Some(from("HOME")?.join(".cache")));
+            let message = "there is no folder for environments: neither HOME nor XDG_CACHE_HOME is set";
+            let base = base.ok_or_else(|| CommandError::new(Exit::Usage, message).hint("give `--cache DIR`"))?;
+            base.join("isobench")
+        }
+    };
+    let failed = |error: std::io::Error| {
+        let message = format!("cannot use the folder of environments `{}`: {error}", folder.display());
+        CommandError::new(Exit::Machine, message).hint("give `--cache DIR`")
+    };
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    std::fs::canonicalize(&folder).map_err(failed)
+}
+
+/// Returns what runs need of this machine.
+///
+/// # Errors
+/// Returns an error if this program's own path can't be found.
+pub(crate) fn machine(cache: PathBuf) -> Result<Machine, CommandError> {
+    let program = std::env::current_exe().exit(Exit::Machine)?;
+    let host = inventory::host(&[&cache]);
+    Ok(Machine { program, cache, leases: lease::folder(), host })
+}

@@ -1,0 +1,97 @@
+//! `isobench plan`: what would run, on what, and at what cost.
+
+use std::fs;
+use std::path::Path;
+
+use isobench_plan::choose::Choice;
+use isobench_plan::planner::{self, PlanOptions};
+use isobench_plan::setting::Setting;
+use isobench_report::terminal as report;
+use isobench_schema::facts::Facts;
+use isobench_schema::format;
+use isobench_schema::ids::TaskId;
+use isobench_schema::plan::Plan;
+use isobench_schema::workload::WorkloadKind;
+use isobench_store::{layout, write_atomically};
+
+use super::Context;
+use crate::args::{ChoiceArgs, KindArg, PlanArgs};
+use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::{dataset_files, facts};
+
+/// Runs the command.
+pub(crate) fn run(args: &PlanArgs, context: Context) -> Result<Exit, CommandError> {
+    let (plan, facts) = make(&args.dataset, &args.choice, context)?;
+    if !args.dry_run {
+        write(&args.out, &plan, &facts)?;
+        let digest = plan.digest().exit(Exit::Error)?;
+        context.terminal.status(&format!("wrote the plan {} to {}", digest.short(), args.out.display()));
+    }
+    show(&plan, args.explain.as_deref(), context)?;
+    Ok(if plan.tasks.is_empty() { Exit::NothingToRun } else { Exit::Success })
+}
+
+/// Plans a dataset for this machine.
+pub(crate) fn make(
+    dataset: &Path,
+    args: &ChoiceArgs,
+    context: Context,
+) -> Result<(Plan, Facts), CommandError> {
+    let settings = args.settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>, _>>();
+    let dataset = dataset_files::open(dataset, &settings.exit(Exit::Usage)?).exit(Exit::Usage)?;
+    let choice = choice(args)?;
+    let cache = super::cache_folder(args.cache.as_ref())?;
+    context.terminal.status("looking at this machine and at the revisions");
+    let facts = facts::gather(&dataset, &choice, &cache)?;
+    let options = PlanOptions {
+        seed: args.seed,
+        choice,
+        allow_unisolated: args.allow_unisolated,
+        planner: env!("CARGO_PKG_VERSION").to_owned(),
+        baseline_against_itself: args.against_itself,
+    };
+    let plan = planner::plan(&dataset, &facts, &options).exit(Exit::Usage)?;
+    Ok((plan, facts))
+}
+
+fn choice(args: &ChoiceArgs) -> Result<Choice, CommandError> {
+    let tasks = args.tasks.iter().map(|task| TaskId::new(task.as_str())).collect::<Result<Vec<_>, _>>();
+    let arms = args.arms.iter().map(|arm| arm.parse()).collect::<Result<Vec<_>, _>>();
+    Ok(Choice {
+        tasks: tasks.exit(Exit::Usage)?,
+        arms: arms.exit(Exit::Usage)?,
+        kind: args.kind.map(|kind| match kind {
+            KindArg::Serving => WorkloadKind::Serving,
+            KindArg::Latency => WorkloadKind::Latency,
+            KindArg::Throughput => WorkloadKind::Throughput,
+        }),
+        limit: args.limit,
+    })
+}
+
+/// Writes a plan and its facts into a folder.
+pub(crate) fn write(folder: &Path, plan: &Plan, facts: &Facts) -> Result<(), CommandError> {
+    fs::create_dir_all(folder).exit(Exit::Usage)?;
+    let facts = format::to_pretty(facts).exit(Exit::Error)?;
+    write_atomically(&folder.join(layout::FACTS), facts.as_bytes()).exit(Exit::Error)?;
+    let plan = format::to_pretty(plan).exit(Exit::Error)?;
+    write_atomically(&folder.join(layout::PLAN), plan.as_bytes()).exit(Exit::Error)
+}
+
+/// Prints a plan, or the story of one of its tasks.
+pub(crate) fn show(plan: &Plan, explain: Option<&str>, context: Context) -> Result<(), CommandError> {
+    let style = super::report::style(context);
+    if let Some(task) = explain {
+        let id = TaskId::new(task).exit(Exit::Usage)?;
+        let story = report::explain(plan, &id, style);
+        let story = story.ok_or_else(|| {
+            CommandError::new(Exit::Usage, format!("the plan has no task `{task}`")).hint("`isobench plan` lists them")
+        })?;
+        context.terminal.data(&story);
+    } else if context.json {
+        context.terminal.data(&format::to_pretty(plan).exit(Exit::Error)?);
+    } else {
+        context.terminal.data(&report::plan(plan, style));
+    }
+    Ok(())
+}

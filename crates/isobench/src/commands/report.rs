@@ -1,0 +1,64 @@
+//! `isobench report`: writes a report of a run in the form asked for.
+
+use std::path::Path;
+
+use isobench_report::terminal::{self, Style};
+use isobench_report::view::View;
+use isobench_report::{csv, html, markdown};
+use isobench_schema::format;
+use isobench_schema::verdict::Judgement;
+use isobench_store::{layout, write_atomically};
+
+use super::Context;
+use crate::args::{FormatArg, ReportArgs};
+use crate::evidence;
+use crate::exit::{CommandError, Exit, WithExit as _};
+
+/// Runs the command.
+pub(crate) fn run(args: &ReportArgs, context: Context) -> Result<Exit, CommandError> {
+    let judgement = evidence::judgement(&args.run)?;
+    let format = if context.json { FormatArg::Json } else { args.format };
+    let text = render(&judgement, format, style(context))?;
+    match &args.out {
+        Some(path) => {
+            write_atomically(path, text.as_bytes()).exit(Exit::Usage)?;
+            context.terminal.status(&format!("wrote {}", path.display()));
+        }
+        None => context.terminal.data(&text),
+    }
+    Ok(Exit::Success)
+}
+
+fn render(judgement: &Judgement, format: FormatArg, style: Style) -> Result<String, CommandError> {
+    let view = View::new(judgement);
+    Ok(match format {
+        FormatArg::Terminal => terminal::judgement(&view, style),
+        FormatArg::Markdown => markdown::judgement(&view),
+        FormatArg::Json => format::to_pretty(judgement).exit(Exit::Error)?,
+        FormatArg::Html => html::page(&view, &html::Options::default()),
+        FormatArg::Csv => csv::contrasts(judgement),
+    })
+}
+
+/// Returns how to write for the terminal.
+pub(crate) fn style(context: Context) -> Style {
+    Style { width: context.terminal.size().0.clamp(60, 160), color: context.terminal.colors_data() }
+}
+
+/// Prints a judgement for people.
+pub(crate) fn print(judgement: &Judgement, context: Context) -> Result<(), CommandError> {
+    if !context.json {
+        context.terminal.data(&render(judgement, FormatArg::Terminal, style(context))?);
+    }
+    Ok(())
+}
+
+/// Writes the pages of a finished run into its folder.
+pub(crate) fn write_pages(run: &Path, judgement: &Judgement) -> Result<(), CommandError> {
+    let folder = run.join(layout::DERIVED);
+    for (name, format) in [("report.html", FormatArg::Html), ("report.md", FormatArg::Markdown)] {
+        let text = render(judgement, format, Style::default())?;
+        write_atomically(&folder.join(name), text.as_bytes()).exit(Exit::Error)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! `isobench run`: runs a plan or a dataset, and resumes what was cut short.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use isobench_schema::event::RunEnd;
+use isobench_schema::facts::Facts;
+use isobench_schema::format;
+use isobench_schema::ids::RunId;
+use isobench_schema::plan::Plan;
+use isobench_schema::verdict::{Judgement, Verdict};
+use isobench_store::{OpenRunError, RunStore, layout};
+
+use super::{Context, plan};
+use crate::args::RunArgs;
+use crate::coordinator;
+use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::{evidence, interrupt, progress};
+
+/// Runs the command.
+pub(crate) fn run(args: &RunArgs, context: Context) -> Result<Exit, CommandError> {
+    let cache = super::cache_folder(args.choice.cache.as_ref())?;
+    if args.what.join(layout::EVENTS).is_file() {
+        return resume(&args.what, cache, context);
+    }
+    let (plan, facts) = match plan_folder(&args.what) {
+        Some(folder) => read_plan(&folder)?,
+        None => plan::make(&args.what, &args.choice, context)?,
+    };
+    if args.dry_run {
+        plan::show(&plan, None, context)?;
+        return Ok(Exit::Success);
+    }
+    if plan.tasks.is_empty() {
+        plan::show(&plan, None, context)?;
+        return Err(CommandError::new(Exit::NothingToRun, "the plan has no task that can run")
+            .hint("the plan above says why each was excluded"));
+    }
+    let digest = plan.digest().exit(Exit::Error)?;
+    let run = RunId::new(format!("{}-{}", plain(&plan.dataset), digest.short())).exit(Exit::Usage)?;
+    let folder = args.out.clone().unwrap_or_else(|| Path::new("runs").join(run.as_str()));
+    let run = match args.out.as_ref().and_then(|out| out.file_name()?.to_str()) {
+        Some(name) => RunId::new(name).unwrap_or(run),
+        None => run,
+    };
+    start(&folder, &run, &plan, &facts, cache, context)
+}
+
+/// Starts a run in a new folder, or goes on with it if it is this very run.
+pub(crate) fn start(
+    folder: &Path,
+    run: &RunId,
+    plan: &Plan,
+    facts: &Facts,
+    cache: PathBuf,
+    context: Context,
+) -> Result<Exit, CommandError> {
+    fs::create_dir_all(folder).exit(Exit::Usage)?;
+    let store = RunStore::create(folder, run, plan, facts).map_err(|error| open_error(error, folder))?;
+    execute(store, cache, context)
+}
+
+/// Goes on with a run.
+pub(crate) fn resume(folder: &Path, cache: PathBuf, context: Context) -> Result<Exit, CommandError> {
+    let store = RunStore::open(folder).map_err(|error| open_error(error, folder))?;
+    execute(store, cache, context)
+}
+
+fn open_error(error: OpenRunError, folder: &Path) -> CommandError {
+    let locked = matches!(error, OpenRunError::Lock(_));
+    let error = CommandError::from_error(Exit::Usage, error);
+    if locked {
+        error.hint("wait for it, or stop it with Ctrl-C in its terminal")
+    } else {
+        error.hint(format!("`isobench verify {}` tells more, and `--out` names another folder", folder.display()))
+    }
+}
+
+fn execute(mut store: RunStore, cache: PathBuf, context: Context) -> Result<Exit, CommandError> {
+    let folder = store.dir().to_owned();
+    let machine = super::machine(cache)?;
+    let cancel = interrupt::flag().exit(Exit::Machine)?;
+    if store.torn_bytes() > 0 {
+        context.terminal.status("the last event was cut short and is dropped; nothing else is lost");
+    }
+    let mut watch = progress::watch(context, store.plan(), folder.clone());
+    let end = coordinator::run(&mut store, &machine, &cancel, watch.as_mut());
+    drop(watch);
+    match end? {
+        RunEnd::Finished => {}
+        RunEnd::Interrupted | RunEnd::Stopped => {
+            let line = format!("interrupted; go on with: isobench run {}", folder.display());
+            context.terminal.error(&line);
+            return Ok(Exit::Interrupted);
+        }
+    }
+    drop(store);
+    let judgement = evidence::judge(&folder)?;
+    super::report::write_pages(&folder, &judgement)?;
+    super::report::print(&judgement, context)?;
+    context.terminal.status(&format!("the record and the report (report.html) are in {}", folder.display()));
+    Ok(exit(&judgement))
+}
+
+/// Returns the exit code of a finished run: whether every trial was measured.
+pub(crate) fn exit(judgement: &Judgement) -> Exit {
+    let failed = |verdict: Verdict| match verdict {
+        Verdict::AgentFailed | Verdict::Invalid | Verdict::NotMeasured => true,
+        Verdict::Better
+        | Verdict::Worse
+        | Verdict::Trivial
+        | Verdict::Equivalent
+        | Verdict::Inconclusive
+        | Verdict::NothingToBeat
+        | Verdict::NotRun => false,
+    };
+    let mut tasks = judgement.tasks.iter();
+    let some_failed = tasks.any(|task| {
+        task.contrasts.iter().any(|contrast| failed(contrast.verdict))
+            || task.arms.iter().any(|arm| arm.valid < arm.launches)
+    });
+    if some_failed { Exit::SomeFailed } else { Exit::Success }
+}
+
+/// Returns a dataset's name as a part of a run's name.
+fn plain(name: &str) -> String {
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).take(60).collect();
+    let plain = plain.trim_start_matches(['.', '-', '_']);
+    if plain.is_empty() { "run".to_owned() } else { plain.to_owned() }
+}
+
+/// Returns the folder of a plan, if `what` names one or its file.
+fn plan_folder(what: &Path) -> Option<PathBuf> {
+    if what.join(layout::PLAN).is_file() {
+        return Some(what.to_owned());
+    }
+    let is_plan = what.is_file() && what.file_name().is_some_and(|name| name == layout::PLAN);
+    is_plan.then(|| what.parent().map_or_else(|| PathBuf::from("."), Path::to_owned))
+}
+
+fn read_plan(folder: &Path) -> Result<(Plan, Facts), CommandError> {
+    let read = |name: &str| {
+        let path = folder.join(name);
+        fs::read(&path)
+            .map_err(|error| CommandError::new(Exit::Usage, format!("cannot read `{}`: {error}", path.display())))
+    };
+    let facts: Facts = format::from_slice(&read(layout::FACTS)?).exit(Exit::Usage)?;
+    let plan: Plan = format::from_slice(&read(layout::PLAN)?).exit(Exit::Usage)?;
+    let found = isobench_schema::ids::Digest::of(format::to_pretty(&facts).exit(Exit::Error)?.as_bytes());
+    if found != plan.facts {
+        let message = format!("the facts beside the plan in `{}` aren't those that it was made from", folder.display());
+        return Err(CommandError::new(Exit::Usage, message).hint("make the plan again with `isobench plan`"));
+    }
+    Ok((plan, facts))
+}

@@ -1,0 +1,68 @@
+//! `isobench verify`: hashes, completeness, and the same verdicts again.
+
+use std::fs;
+
+use isobench_schema::format;
+use isobench_store::{Severity, layout, verify};
+use serde::Serialize;
+
+use super::Context;
+use crate::args::VerifyArgs;
+use crate::evidence;
+use crate::exit::{CommandError, Exit, WithExit as _};
+
+/// What was found.
+#[derive(Serialize)]
+struct Report {
+    sound: bool,
+    findings: Vec<Row>,
+}
+
+/// One thing that was found.
+#[derive(Serialize)]
+struct Row {
+    severity: &'static str,
+    message: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &VerifyArgs, context: Context) -> Result<Exit, CommandError> {
+    evidence::open(&args.run)?;
+    let mut rows = Vec::new();
+    for finding in verify(&args.run).exit(Exit::Error)? {
+        let severity = match finding.severity() {
+            Severity::Note => "note",
+            Severity::Damage => "damage",
+        };
+        rows.push(Row { severity, message: finding.to_string() });
+    }
+    let is_damage = |row: &Row| row.severity == "damage";
+    if !rows.iter().any(is_damage) {
+        rows.extend(verdicts_again(args)?);
+    }
+    let sound = !rows.iter().any(is_damage);
+    if context.json {
+        context.print_json(&Report { sound, findings: rows })?;
+    } else {
+        for row in &rows {
+            context.terminal.data(&format!("{}: {}\n", row.severity, row.message));
+        }
+        let word = if sound { "sound" } else { "damaged" };
+        context.terminal.data(&format!("`{}` is {word}\n", args.run.display()));
+    }
+    Ok(if sound { Exit::Success } else { Exit::Error })
+}
+
+/// Judges the run afresh from its evidence, and holds the result against the judgement that is kept.
+fn verdicts_again(args: &VerifyArgs) -> Result<Vec<Row>, CommandError> {
+    let kept = fs::read_to_string(args.run.join(layout::DERIVED).join(evidence::JUDGEMENT)).ok();
+    let afresh = format::to_pretty(&evidence::judge_afresh(&args.run)?).exit(Exit::Error)?;
+    Ok(match kept {
+        Some(kept) if kept == afresh => Vec::new(),
+        Some(_) => {
+            let message = "the kept judgement isn't what the evidence gives; `isobench judge` makes it anew".to_owned();
+            vec![Row { severity: "damage", message }]
+        }
+        None => vec![Row { severity: "note", message: "no judgement is kept; the evidence can be judged".to_owned() }],
+    })
+}

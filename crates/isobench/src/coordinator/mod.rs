@@ -1,0 +1,214 @@
+//! Runs a plan: block after block as the plan and the events say, resuming whatever was cut short.
+
+mod recovery;
+mod sink;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use isobench_plan::next::Next;
+use isobench_plan::progress::Progress;
+use isobench_runner::block::{self, BlockContext, RunBlockError};
+use isobench_schema::block::BlockSpec;
+use isobench_schema::event::{BlockEnd, Event, EventKind, RunEnd};
+use isobench_schema::facts::Host;
+use isobench_schema::ids::Digest;
+use isobench_store::RunStore;
+
+use isobench_analysis::validity::LaunchRules;
+
+use crate::evidence::{self, Digests};
+use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::progress::Watch;
+pub(crate) use recovery::end_orphans;
+use sink::StoreSink;
+
+/// What a run needs of this machine.
+#[derive(Debug, Clone)]
+pub(crate) struct Machine {
+    /// This program, which is also the guard of engines.
+    pub(crate) program: PathBuf,
+    /// The cache of environments.
+    pub(crate) cache: PathBuf,
+    /// The folder of leases.
+    pub(crate) leases: PathBuf,
+    /// The machine's facts.
+    pub(crate) host: Host,
+}
+
+/// Returns what every process of the run in `dir` is marked with: the same for the same folder, and for no other.
+pub(crate) fn marker(dir: &Path) -> String {
+    let path = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+    Digest::of(path.as_os_str().as_encoded_bytes()).short().to_owned()
+}
+
+/// Runs what the plan still wants, until it is done, interrupted or stopped by an error.
+///
+/// # Errors
+/// Returns an error if the record can't be written or this machine can't do the work. The record is intact, and the same
+/// command goes on once the cause is mended.
+pub(crate) fn run(
+    store: &mut RunStore,
+    machine: &Machine,
+    cancel: &AtomicBool,
+    watch: &mut dyn Watch,
+) -> Result<RunEnd, CommandError> {
+    let marker = marker(store.dir());
+    let run = store.run().clone();
+    let (plan, plan_digest) = (store.plan().clone(), store.plan_digest().clone());
+    let mut progress = Progress::new(run.clone());
+    for event in store.events().exit(Exit::Error)? {
+        let event = event.exit(Exit::Error)?;
+        progress.apply(&event);
+        watch.seen(&event);
+    }
+    let ended = end_orphans(&marker);
+    let is_done = matches!(progress.next(&plan).exit(Exit::Usage)?, Next::Finished);
+    if is_done && store.open_attempts().is_empty() {
+        return Ok(RunEnd::Finished);
+    }
+    let note = |store: &mut RunStore, progress: &mut Progress, watch: &mut dyn Watch, kind| {
+        let event = store.append(kind).map_err(not_written)?;
+        progress.apply(&event);
+        watch.event(&event);
+        Ok::<Event, CommandError>(event)
+    };
+    let kind = EventKind::RunStarted {
+        run: run.clone(),
+        plan: plan_digest,
+        isobench: env!("CARGO_PKG_VERSION").to_owned(),
+        process: std::process::id(),
+    };
+    note(store, &mut progress, watch, kind)?;
+    if !ended.is_empty() {
+        note(store, &mut progress, watch, EventKind::OrphansEnded { processes: ended })?;
+    }
+    for kind in recovery::close_open_attempts(store, &plan, &progress)? {
+        note(store, &mut progress, watch, kind)?;
+    }
+    let mut digests = Digests::open(store.dir());
+    while let Next::Block(spec) = progress.next(&plan).exit(Exit::Usage)? {
+        if cancel.load(Ordering::Relaxed) {
+            return stop(store, RunEnd::Interrupted, None, watch);
+        }
+        // First what recovery needs, then the event that makes it needed.
+        recovery::keep_spec(&recovery::work_folder(store, &spec.id)?, &spec)?;
+        let order = spec.launches.iter().map(|launch| launch.arm.clone()).collect();
+        note(store, &mut progress, watch, EventKind::BlockStarted { id: spec.id.clone(), order })?;
+        match run_block(store, machine, &marker, &spec, cancel, &mut digests, watch) {
+            Ok(kind) => {
+                let interrupted = matches!(&kind, EventKind::BlockEnded { end: BlockEnd::Interrupted, .. });
+                note(store, &mut progress, watch, kind)?;
+                recovery::remove_work(store, &spec.id)?;
+                if interrupted {
+                    return stop(store, RunEnd::Interrupted, None, watch);
+                }
+            }
+            Err(error) => {
+                // The disk may be too full even for this; the error itself is what counts.
+                let _ = stop(store, RunEnd::Stopped, Some(error.message.clone()), watch);
+                return Err(error);
+            }
+        }
+        digests.save(store.dir())?;
+    }
+    stop(store, RunEnd::Finished, None, watch)
+}
+
+fn stop(
+    store: &mut RunStore,
+    end: RunEnd,
+    message: Option<String>,
+    watch: &mut dyn Watch,
+) -> Result<RunEnd, CommandError> {
+    let event = store.append(EventKind::RunEnded { end, message }).map_err(not_written)?;
+    watch.event(&event);
+    Ok(end)
+}
+
+/// Runs one block into the store, and returns how it ended.
+fn run_block(
+    store: &mut RunStore,
+    machine: &Machine,
+    marker: &str,
+    spec: &BlockSpec,
+    cancel: &AtomicBool,
+    digests: &mut Digests,
+    watch: &mut dyn Watch,
+) -> Result<EventKind, CommandError> {
+    let work = recovery::work_folder(store, &spec.id)?;
+    let scratch = work.join("scratch");
+    let context = BlockContext {
+        program: &machine.program,
+        cache: &machine.cache,
+        scratch: &scratch,
+        marker,
+        leases: &machine.leases,
+        host: &machine.host,
+        cancel,
+    };
+    let mut sink = StoreSink { store, watch, work: &work };
+    let result = block::run(spec, &context, &mut sink).map_err(block_error)?;
+    let (end, charged) = if result.interrupted {
+        (BlockEnd::Interrupted, std::collections::BTreeMap::new())
+    } else {
+        evidence::end_of_block(store.artifacts(), spec, &result.launches, digests)?
+    };
+    let rules = LaunchRules::of_block(spec);
+    for record in &result.launches {
+        watch.measured(record, digests.known(record, &rules));
+    }
+    Ok(EventKind::BlockEnded { id: spec.id.clone(), end, launches: result.launches, charged })
+}
+
+/// Returns the error of a block with its exit code and the next step.
+pub(crate) fn block_error(error: RunBlockError) -> CommandError {
+    let disk_full = error.is_disk_full();
+    let exit = match &error {
+        RunBlockError::IsolationMissing { .. } | RunBlockError::Workload(_) => Exit::Usage,
+        RunBlockError::Lease(_) | RunBlockError::Guard(_) | RunBlockError::Prepare(_) => Exit::Machine,
+        RunBlockError::Sink(_) | RunBlockError::Scratch { .. } if disk_full => Exit::Machine,
+        RunBlockError::Sink(_) | RunBlockError::Scratch { .. } | RunBlockError::Unkillable { .. } => Exit::Error,
+    };
+    let hint = match &error {
+        _ if disk_full => Some("the disk is full: free some room, then give the same command again to resume"),
+        RunBlockError::IsolationMissing { .. } => {
+            Some("give `--allow-unisolated` if you trust the patch as much as a program that you would run yourself")
+        }
+        RunBlockError::Unkillable { .. } => Some("these processes hold the device; end them by hand before going on"),
+        RunBlockError::Sink(_)
+        | RunBlockError::Scratch { .. }
+        | RunBlockError::Prepare(_)
+        | RunBlockError::Guard(_)
+        | RunBlockError::Lease(_)
+        | RunBlockError::Workload(_) => None,
+    };
+    let error = CommandError::from_error(exit, error);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// Returns the error of a record that can't be written.
+fn not_written(error: isobench_store::AppendError) -> CommandError {
+    let disk_full = disk_is_full(&error);
+    let command = CommandError::from_error(if disk_full { Exit::Machine } else { Exit::Error }, error);
+    if disk_full {
+        command.hint("the disk is full: free some room, then give the same command again to resume")
+    } else {
+        command
+    }
+}
+
+/// Returns whether a full disk is among an error's causes.
+pub(crate) fn disk_is_full(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut source = Some(error);
+    while let Some(error) = source {
+        if error.downcast_ref::<std::io::Error>().is_some_and(isobench_store::is_disk_full) {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}

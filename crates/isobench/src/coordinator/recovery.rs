@@ -1,0 +1,128 @@
+//! What a coordinator that died left behind: processes are ended, attempts are closed with what was kept of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use isobench_plan::progress::Progress;
+use isobench_runner::block;
+use isobench_runner::host::process_table;
+use isobench_schema::block::BlockSpec;
+use isobench_schema::event::{BlockEnd, EventKind};
+use isobench_schema::format;
+use isobench_schema::ids::{BlockId, LaunchId};
+use isobench_schema::outcome::{LaunchRecord, Outcome};
+use isobench_schema::plan::Plan;
+use isobench_store::{RunStore, StoreError, write_atomically};
+
+use crate::exit::{CommandError, Exit, WithExit as _};
+
+/// How long orphans may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(20);
+const STEP: Duration = Duration::from_millis(20);
+const SPEC: &str = "spec.json";
+
+/// Ends every process that carries the run's mark, and returns their ids. The run's lock is held, so that they are
+/// nobody's.
+pub(crate) fn end_orphans(marker: &str) -> Vec<u32> {
+    let mut ended = Vec::new();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let orphans = process_table::marked(marker);
+        if orphans.is_empty() || Instant::now() > deadline {
+            ended.sort_unstable();
+            ended.dedup();
+            return ended;
+        }
+        for orphan in &orphans {
+            process_table::kill(orphan);
+            ended.push(orphan.pid);
+        }
+        thread::sleep(STEP);
+    }
+}
+
+/// Returns the folder of what only lives as long as an attempt.
+pub(super) fn work_folder(store: &RunStore, id: &BlockId) -> Result<PathBuf, CommandError> {
+    let folder = store.work().exit(Exit::Error)?.join(name(id));
+    fs::create_dir_all(&folder).exit(Exit::Error)?;
+    Ok(folder)
+}
+
+fn name(id: &BlockId) -> String {
+    let BlockId { task, block, attempt } = id;
+    format!("{task}.block-{block}.attempt-{attempt}")
+}
+
+/// Removes the attempt's folder, once its end is in the record.
+pub(super) fn remove_work(store: &RunStore, id: &BlockId) -> Result<(), CommandError> {
+    let folder = store.work().exit(Exit::Error)?.join(name(id));
+    block::remove_folder(&folder).exit(Exit::Error)
+}
+
+/// Keeps the attempt's specification, so that it can be closed if this process dies.
+pub(super) fn keep_spec(work: &Path, spec: &BlockSpec) -> Result<(), CommandError> {
+    let text = format::to_pretty(spec).exit(Exit::Error)?;
+    write_atomically(&work.join(SPEC), text.as_bytes()).exit(Exit::Error)
+}
+
+/// Keeps the record of a finished launch until the attempt's end is in the run's record.
+pub(super) fn keep_record(work: &Path, record: &LaunchRecord) -> Result<(), StoreError> {
+    let text = serde_json::to_string(record).expect("a launch record has only string keys");
+    write_atomically(&record_path(work, &record.launch), text.as_bytes())
+}
+
+fn record_path(work: &Path, launch: &LaunchId) -> PathBuf {
+    work.join(format!("{}.json", launch.file_name()))
+}
+
+/// Returns the ends of attempts that have begun and not ended: every launch `interrupted`, with what was kept of it.
+pub(super) fn close_open_attempts(
+    store: &RunStore,
+    plan: &Plan,
+    progress: &Progress,
+) -> Result<Vec<EventKind>, CommandError> {
+    let mut ends = Vec::new();
+    for (id, order) in store.open_attempts() {
+        let work = work_folder(store, &id)?;
+        let kept = fs::read(work.join(SPEC)).ok().and_then(|bytes| format::from_slice::<BlockSpec>(&bytes).ok());
+        let Some(spec) = kept.or_else(|| progress.spec_of(plan, &id)) else {
+            let message = format!("the plan has no block `{id}`, which the record says has begun");
+            return Err(CommandError::new(Exit::Error, message).hint("`isobench verify` tells what else is wrong"));
+        };
+        let mut launches = Vec::new();
+        for (position, arm) in (0..).zip(order) {
+            let launch = LaunchId { block: id.clone(), arm };
+            let bytes = fs::read(record_path(&work, &launch)).ok();
+            let record = bytes.and_then(|bytes| serde_json::from_slice::<LaunchRecord>(&bytes).ok());
+            launches.push(match record {
+                Some(record) => LaunchRecord { outcome: Outcome::Interrupted, ..record },
+                None => salvage(store, &spec, launch, position, &work)?,
+            });
+        }
+        remove_work(store, &id)?;
+        let end = BlockEnd::Interrupted;
+        ends.push(EventKind::BlockEnded { id, end, launches, charged: std::collections::BTreeMap::new() });
+    }
+    Ok(ends)
+}
+
+/// Returns the record of a launch that was cut short, with the evidence that it left.
+fn salvage(
+    store: &RunStore,
+    spec: &BlockSpec,
+    launch: LaunchId,
+    position: u32,
+    work: &Path,
+) -> Result<LaunchRecord, CommandError> {
+    let left = block::evidence_in(&work.join("scratch"), &launch);
+    let Some(mut record) = block::interrupted(spec, launch, position) else {
+        let message = format!("the block `{}` was begun with an arm that its specification lacks", spec.id);
+        return Err(CommandError::new(Exit::Error, message));
+    };
+    for (name, path) in left {
+        record.evidence.insert(name.to_owned(), store.put_file(&path).exit(Exit::Error)?);
+    }
+    Ok(record)
+}

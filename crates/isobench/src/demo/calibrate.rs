@@ -1,0 +1,66 @@
+//! How many requests make the demo's windows long enough on this machine, and not much longer.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use isobench_schema::event::Event;
+use isobench_schema::ids::{ArmId, RunId};
+use isobench_schema::measurement::MetricName;
+use isobench_schema::outcome::LaunchRecord;
+use isobench_store::RunStore;
+
+use super::{MIN_WINDOW_S, Size, lay_down};
+use crate::args::ChoiceArgs;
+use crate::commands::{self, Context};
+use crate::coordinator;
+use crate::evidence::{self, LaunchDigest};
+use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::progress::Watch;
+
+/// Requests of the windows that are timed, and how many such windows.
+const TRIED: Size = Size { requests: 48, blocks: 2 };
+/// How much longer than the shortest window the fast arm's should be: the machine may be busier now than later.
+const RESERVE: f64 = 2.0;
+/// The fewest and the most requests.
+const BOUNDS: (f64, f64) = (24.0, 100_000.0);
+
+/// Returns the requests of each window, from two short launches of the fast arm.
+pub(crate) fn requests(out: &Path, cache: &Path, context: Context) -> Result<u32, CommandError> {
+    context.terminal.status("timing the engine on this machine, to size the demo");
+    let scratch = tempfile::Builder::new().prefix("tmp-calibrate-").tempdir_in(out).exit(Exit::Usage)?;
+    let dataset = scratch.path().join("dataset");
+    lay_down(&dataset, TRIED).exit(Exit::Machine)?;
+    let choice = ChoiceArgs {
+        arms: vec!["human".to_owned()],
+        settings: vec!["design.min-window-s=0.001".to_owned()],
+        ..commands::demo::choice()
+    };
+    let (plan, facts) = commands::plan::make(&dataset, &choice, context)?;
+    let run = RunId::new("calibrate").exit(Exit::Error)?;
+    let folder = scratch.path().join("run");
+    let mut store = RunStore::create(&folder, &run, &plan, &facts).exit(Exit::Error)?;
+    let machine = commands::machine(cache.to_owned())?;
+    coordinator::run(&mut store, &machine, &AtomicBool::new(false), &mut Silent)?;
+    drop(store);
+    let judgement = evidence::judge(&folder)?;
+    let arm = judgement.tasks.iter().flat_map(|task| &task.arms).find(|arm| arm.arm == ArmId::Human);
+    let rate = arm.and_then(|arm| arm.means.get(&MetricName::RequestThroughput)).copied();
+    let Some(rate) = rate else {
+        let why = arm.and_then(|arm| arm.failures.first()).map(|counted| counted.failure.to_string());
+        let message = format!("the demo's engine can't be measured here: {}", why.unwrap_or_else(|| "no launch".into()));
+        return Err(CommandError::new(Exit::Machine, message).hint("`isobench doctor` says what this machine lacks"));
+    };
+    let requests = (rate * MIN_WINDOW_S * RESERVE).ceil().clamp(BOUNDS.0, BOUNDS.1);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the bounds are far inside the type")]
+    Ok(requests as u32)
+}
+
+/// Shows nothing.
+struct Silent;
+
+impl Watch for Silent {
+    fn seen(&mut self, _event: &Event) {}
+    fn event(&mut self, _event: &Event) {}
+    fn measured(&mut self, _record: &LaunchRecord, _digest: Option<&LaunchDigest>) {}
+    fn note(&mut self, _text: &str) {}
+}

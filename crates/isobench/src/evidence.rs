@@ -1,0 +1,228 @@
+//! From a run's stored evidence to digests of its launches and to its judgement, with what was computed kept for later.
+//!
+//! Everything kept is derived: it can be deleted at will, and is computed again to the same bytes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use isobench_analysis::block;
+use isobench_analysis::judge::{self, Attempt, JudgeInput};
+use isobench_analysis::launch::LaunchInput;
+pub(crate) use isobench_analysis::measure::LaunchDigest;
+use isobench_analysis::measure::RecordReader;
+use isobench_analysis::validity::LaunchRules;
+use isobench_schema::block::BlockSpec;
+use isobench_schema::event::{BlockEnd, EventKind};
+use isobench_schema::failure::Failure;
+use isobench_schema::format;
+use isobench_schema::ids::{ArmId, Digest};
+use isobench_schema::outcome::{LaunchRecord, Outcome, evidence};
+use isobench_schema::verdict::Judgement;
+use isobench_store::{Artifacts, RunReader, layout, write_atomically};
+use serde::{Deserialize, Serialize};
+
+use crate::exit::{CommandError, Exit, WithExit as _};
+
+/// The digests of launches, in `derived/`.
+const DIGESTS: &str = "launches.jsonl";
+/// The judgement, in `derived/`.
+pub(crate) const JUDGEMENT: &str = "judgement.json";
+/// What the judgement was made from, in `derived/`.
+const JUDGED: &str = "judgement.from";
+/// How much of an artifact is read at once.
+const CHUNK: usize = 1 << 18;
+
+/// Digests of launches, computed once.
+#[derive(Debug, Default)]
+pub(crate) struct Digests {
+    known: BTreeMap<Digest, LaunchDigest>,
+    grown: bool,
+}
+
+/// One line of the digests' file.
+#[derive(Serialize, Deserialize)]
+struct KnownDigest {
+    key: Digest,
+    digest: LaunchDigest,
+}
+
+/// Returns what a digest was computed from: the records, the launch, the rules and the program.
+fn key(record: &LaunchRecord, rules: &LaunchRules) -> Option<Digest> {
+    let records = record.evidence.get(evidence::REQUESTS)?;
+    let text = format!("{}\n{}\n{}\n{rules:?}", env!("CARGO_PKG_VERSION"), records.digest, record.launch);
+    Some(Digest::of(text.as_bytes()))
+}
+
+impl Digests {
+    /// Returns the digests that are kept in a run's folder. What can't be read is computed again.
+    pub(crate) fn open(run: &Path) -> Self {
+        let text = fs::read(run.join(layout::DERIVED).join(DIGESTS)).unwrap_or_default();
+        let lines = text.split(|&byte| byte == b'\n');
+        let known = lines.filter_map(|line| serde_json::from_slice::<KnownDigest>(line).ok());
+        Self { known: known.map(|known| (known.key, known.digest)).collect(), grown: false }
+    }
+
+    /// Returns a launch's digest if it is known.
+    pub(crate) fn known(&self, record: &LaunchRecord, rules: &LaunchRules) -> Option<&LaunchDigest> {
+        self.known.get(&key(record, rules)?)
+    }
+
+    /// Returns what the judge needs of a launch. Records that can't be read make it a failed one.
+    pub(crate) fn input(
+        &mut self,
+        artifacts: &Artifacts,
+        record: &LaunchRecord,
+        rules: &LaunchRules,
+    ) -> Result<LaunchInput, CommandError> {
+        let mut record = record.clone();
+        let measured = match &record.outcome {
+            Outcome::Measured => key(&record, rules),
+            Outcome::Failed { .. } | Outcome::Interrupted => None,
+        };
+        let Some(key) = measured else { return Ok(LaunchInput { record, digest: None }) };
+        if let Some(digest) = self.known.get(&key) {
+            return Ok(LaunchInput { record, digest: Some(digest.clone()) });
+        }
+        match read(artifacts, &record, rules)? {
+            Ok(digest) => {
+                self.known.insert(key, digest.clone());
+                self.grown = true;
+                Ok(LaunchInput { record, digest: Some(digest) })
+            }
+            Err(failure) => {
+                record.outcome = Outcome::Failed { failure };
+                Ok(LaunchInput { record, digest: None })
+            }
+        }
+    }
+
+    /// Keeps what was computed since it was opened.
+    pub(crate) fn save(&mut self, run: &Path) -> Result<(), CommandError> {
+        if !self.grown {
+            return Ok(());
+        }
+        let mut text = Vec::new();
+        for (key, digest) in &self.known {
+            let known = KnownDigest { key: key.clone(), digest: digest.clone() };
+            serde_json::to_writer(&mut text, &known).exit(Exit::Error)?;
+            text.push(b'\n');
+        }
+        let folder = run.join(layout::DERIVED);
+        fs::create_dir_all(&folder).exit(Exit::Error)?;
+        write_atomically(&folder.join(DIGESTS), &text).exit(Exit::Error)?;
+        self.grown = false;
+        Ok(())
+    }
+}
+
+fn read(
+    artifacts: &Artifacts,
+    record: &LaunchRecord,
+    rules: &LaunchRules,
+) -> Result<Result<LaunchDigest, Failure>, CommandError> {
+    let Some(records) = record.evidence.get(evidence::REQUESTS) else {
+        return Err(CommandError::new(Exit::Error, format!("`{}` has no request records", record.launch)));
+    };
+    let mut reader = RecordReader::new(record.launch.clone(), rules.clone());
+    let mut artifact = artifacts.open(&records.digest).exit(Exit::Error)?;
+    let mut chunk = vec![0_u8; CHUNK];
+    loop {
+        let read = artifact.read(&mut chunk).exit(Exit::Error)?;
+        if read == 0 {
+            break;
+        }
+        reader.feed(chunk.get(..read).unwrap_or_default());
+    }
+    Ok(reader.finish().map_err(|error| error.failure()))
+}
+
+/// Decides how a block ended, and what was found against which arm.
+pub(crate) fn end_of_block(
+    artifacts: &Artifacts,
+    spec: &BlockSpec,
+    launches: &[LaunchRecord],
+    digests: &mut Digests,
+) -> Result<(BlockEnd, BTreeMap<ArmId, Failure>), CommandError> {
+    let rules = LaunchRules::of_block(spec);
+    let inputs = launches
+        .iter()
+        .map(|record| digests.input(artifacts, record, &rules))
+        .collect::<Result<Vec<_>, CommandError>>()?;
+    Ok((block::end(&inputs), block::charged(spec, &inputs)))
+}
+
+/// Judges a run from its evidence, and keeps the judgement.
+pub(crate) fn judge(run: &Path) -> Result<Judgement, CommandError> {
+    let reader = open(run)?;
+    let mut digests = Digests::open(run);
+    let judgement = judge_with(&reader, &mut digests)?;
+    keep(run, &mut digests, &judgement)?;
+    Ok(judgement)
+}
+
+/// Returns the kept judgement if it was made from exactly this record by this program, else judges the run.
+pub(crate) fn judgement(run: &Path) -> Result<Judgement, CommandError> {
+    let folder = run.join(layout::DERIVED);
+    let from = fs::read_to_string(folder.join(JUDGED)).ok();
+    if from.is_some() && from == judged_from(run) {
+        let kept = fs::read(folder.join(JUDGEMENT)).ok();
+        let kept = kept.and_then(|bytes| format::from_slice::<Judgement>(&bytes).ok());
+        if let Some(judgement) = kept {
+            return Ok(judgement);
+        }
+    }
+    judge(run)
+}
+
+/// Judges a run without using or keeping anything derived.
+pub(crate) fn judge_afresh(run: &Path) -> Result<Judgement, CommandError> {
+    judge_with(&open(run)?, &mut Digests::default())
+}
+
+/// Opens a run for reading.
+pub(crate) fn open(run: &Path) -> Result<RunReader, CommandError> {
+    RunReader::open(run)
+        .exit(Exit::Usage)
+        .map_err(|error| error.hint("name the folder of a run; `isobench runs` lists those in a folder"))
+}
+
+fn judge_with(reader: &RunReader, digests: &mut Digests) -> Result<Judgement, CommandError> {
+    let plan = reader.plan();
+    let rules: BTreeMap<_, _> = plan.tasks.iter().map(|task| (&task.id, LaunchRules::of_task(task))).collect();
+    let mut attempts = Vec::new();
+    for event in reader.events().exit(Exit::Error)? {
+        let EventKind::BlockEnded { id, end, launches, .. } = event.exit(Exit::Error)?.kind else { continue };
+        let Some(rules) = rules.get(&id.task) else {
+            let message = format!("the record has the block `{id}`, whose task the plan lacks");
+            return Err(CommandError::new(Exit::Error, message));
+        };
+        let launches = launches
+            .iter()
+            .map(|record| digests.input(reader.artifacts(), record, rules))
+            .collect::<Result<Vec<_>, CommandError>>()?;
+        attempts.push(Attempt { id, end, launches });
+    }
+    judge::judge(&JudgeInput { run: reader.run().clone(), plan, attempts: &attempts }).exit(Exit::Error)
+}
+
+/// Keeps digests and judgement. A folder that can't be written to is no reason not to judge.
+fn keep(run: &Path, digests: &mut Digests, judgement: &Judgement) -> Result<(), CommandError> {
+    let text = format::to_pretty(judgement).exit(Exit::Error)?;
+    let Some(from) = judged_from(run) else { return Ok(()) };
+    let folder: PathBuf = run.join(layout::DERIVED);
+    let kept = digests
+        .save(run)
+        .and_then(|()| write_atomically(&folder.join(JUDGEMENT), text.as_bytes()).exit(Exit::Error))
+        .and_then(|()| write_atomically(&folder.join(JUDGED), from.as_bytes()).exit(Exit::Error));
+    drop(kept);
+    Ok(())
+}
+
+/// Returns what a judgement of the run, made now, is made from.
+fn judged_from(run: &Path) -> Option<String> {
+    let digest = |name: &str| fs::read(run.join(name)).ok().map(|bytes| Digest::of(&bytes));
+    let (plan, events) = (digest(layout::PLAN)?, digest(layout::EVENTS)?);
+    Some(format!("isobench {}\nplan {plan}\nevents {events}\n", env!("CARGO_PKG_VERSION")))
+}

@@ -1,0 +1,94 @@
+//! The only module that prints: data to standard output, status to standard error.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use clap::ValueEnum;
+
+/// Whether output is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How much status is shown, and in what form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// A live view on a terminal, plain lines elsewhere.
+    Shown,
+    /// Only errors.
+    Quiet,
+}
+
+/// Where and how to print.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terminal {
+    color: ColorChoice,
+    status: Status,
+}
+
+impl Terminal {
+    /// Returns a terminal that prints as asked.
+    pub(crate) fn new(color: ColorChoice, status: Status) -> Self {
+        Self { color, status }
+    }
+
+    /// Prints data, as it is. A reader that went away (a closed pipe) is no error.
+    pub(crate) fn data(self, text: &str) {
+        let mut output = io::stdout().lock();
+        let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    }
+
+    /// Prints a line of status.
+    pub(crate) fn status(self, line: &str) {
+        if self.status == Status::Shown {
+            self.error(line);
+        }
+    }
+
+    /// Prints a line to standard error, also when quiet.
+    pub(crate) fn error(self, line: &str) {
+        let mut output = io::stderr().lock();
+        let _ = output.write_all(line.as_bytes()).and_then(|()| output.write_all(b"\n"));
+    }
+
+    /// Prints raw control text of the live view.
+    pub(crate) fn draw(self, text: &str) {
+        let mut output = io::stderr().lock();
+        let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    }
+
+    /// Returns whether status is shown at all.
+    pub(crate) fn shows_status(self) -> bool {
+        self.status == Status::Shown
+    }
+
+    /// Returns whether the live view can be drawn.
+    pub(crate) fn is_live(self) -> bool {
+        self.status == Status::Shown && io::stderr().is_terminal() && std::env::var("TERM").is_ok_and(|t| t != "dumb")
+    }
+
+    /// Returns whether data is coloured.
+    pub(crate) fn colors_data(self) -> bool {
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+        }
+    }
+
+    /// Returns the size of the terminal in columns and rows, or a size that suits files.
+    pub(crate) fn size(self) -> (usize, usize) {
+        let size = rustix::termios::tcgetwinsize(io::stderr()).or_else(|_| rustix::termios::tcgetwinsize(io::stdout()));
+        match size {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (usize::from(size.ws_col), usize::from(size.ws_row)),
+            Ok(_) | Err(_) => (100, 40),
+        }
+    }
+}

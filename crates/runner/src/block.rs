@@ -1,0 +1,240 @@
+//! One block: a launch of each arm, back to back, on one leased device.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use isobench_schema::block::{BlockLaunch, BlockSpec};
+use isobench_schema::comparability::ComparabilityKey;
+use isobench_schema::environment::Isolation;
+use isobench_schema::facts::Host;
+use isobench_schema::failure::{Failure, FailureClass, FailureStage};
+use isobench_schema::ids::{ArmId, LaunchId};
+use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline};
+
+use crate::launch::{self, LaunchContext};
+use crate::lease::{Lease, LeaseError};
+use crate::sink::{Sink, SinkError};
+
+/// How long a block waits for the device.
+const LEASE_PATIENCE: Duration = Duration::from_secs(4 * 3600);
+
+/// What a block needs of this machine.
+#[derive(Debug, Clone)]
+pub struct BlockContext<'a> {
+    /// This program, which is also the guard of engines.
+    pub program: &'a Path,
+    /// The cache of environments.
+    pub cache: &'a Path,
+    /// A folder for what only lives as long as a launch.
+    pub scratch: &'a Path,
+    /// What every process of the run is marked with; unique to the run on this machine.
+    pub marker: &'a str,
+    /// The folder of leases.
+    pub leases: &'a Path,
+    /// The machine.
+    pub host: &'a Host,
+    /// Set from elsewhere to cut the block short.
+    pub cancel: &'a AtomicBool,
+}
+
+/// Why a block can't be run at all. A launch that can't be measured is no such error.
+#[derive(Debug, thiserror::Error)]
+pub enum RunBlockError {
+    /// The record can't be written.
+    #[error("the record can't be written")]
+    Sink(#[from] SinkError),
+    /// A file that the launch needs can't be written or read.
+    #[error("failed to use `{path}`")]
+    Scratch {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// An environment can't be made, for a reason that is this machine's.
+    #[error("failed to prepare an environment")]
+    Prepare(#[source] crate::environment::EnvironmentError),
+    /// The guard can't be started.
+    #[error("failed to start an engine")]
+    Guard(#[from] crate::host::guard::StartGuardError),
+    /// The device can't be had.
+    #[error("the device can't be leased")]
+    Lease(#[source] LeaseError),
+    /// Agent patches would run without isolation.
+    #[error("the arm `{arm}` would run a stranger's patch without isolation")]
+    IsolationMissing {
+        /// The arm.
+        arm: ArmId,
+    },
+    /// The workload can't be sent as it stands.
+    #[error("the workload can't be sent")]
+    Workload(#[source] isobench_loadgen::schedule::ScheduleError),
+    /// An engine can't be ended and would disturb every later launch.
+    #[error("processes of the engine can't be ended: {processes}")]
+    Unkillable {
+        /// The processes.
+        processes: String,
+    },
+}
+
+impl RunBlockError {
+    /// Returns whether a full disk is the cause, so that the run can go on once there is room.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Sink(error) => error.disk_full,
+            Self::Scratch { source, .. } => is_disk_full(source),
+            Self::Prepare(error) => error.is_disk_full(),
+            Self::Guard(_)
+            | Self::Lease(_)
+            | Self::IsolationMissing { .. }
+            | Self::Workload(_)
+            | Self::Unkillable { .. } => false,
+        }
+    }
+}
+
+/// Returns whether an error says that there is no room.
+pub fn is_disk_full(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
+    matches!(code, Some(rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT | rustix::io::Errno::FBIG))
+}
+
+/// How a block ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockResult {
+    /// The records of its launches, one for each, in their order.
+    pub launches: Vec<LaunchRecord>,
+    /// Whether it was cut short; then every launch is `interrupted`.
+    pub interrupted: bool,
+}
+
+/// Runs a block. Every launch of it gets exactly one outcome.
+///
+/// # Errors
+/// Returns an error if the record can't be written or this machine can't do the work. Nothing is left running then.
+pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) -> Result<BlockResult, RunBlockError> {
+    refuse_unisolated(spec)?;
+    let schedules = isobench_loadgen::schedule::Schedules::new(&spec.workload, spec.prompt_seed)
+        .map_err(RunBlockError::Workload)?;
+    let device = if context.host.devices.is_empty() { "cpu" } else { "gpu" };
+    let lease = Lease::take(context.leases, device, LEASE_PATIENCE, context.cancel, |holder| {
+        sink.note(&format!("waiting for the {device}, which {holder} holds"));
+    });
+    let lease = match lease {
+        Ok(lease) => Some(lease),
+        Err(LeaseError::Cancelled { .. }) => None,
+        Err(error @ (LeaseError::File { .. } | LeaseError::Held { .. })) => return Err(RunBlockError::Lease(error)),
+    };
+    let mut launches = Vec::new();
+    for (position, planned) in (0..).zip(&spec.launches) {
+        let launch = LaunchId { block: spec.id.clone(), arm: planned.arm.clone() };
+        let context = LaunchContext { spec, planned, position, schedules: &schedules, block: context };
+        let cancelled = context.block.cancel.load(Ordering::Relaxed);
+        let record = match (&lease, cancelled, &planned.settled) {
+            (None, ..) | (_, true, _) => launch::unlaunched(&context, launch, Outcome::Interrupted),
+            (_, _, Some(failure)) => {
+                launch::unlaunched(&context, launch, Outcome::Failed { failure: failure.clone() })
+            }
+            (Some(lease), false, None) => {
+                let mut record = run_in_scratch(&context, launch, sink)?;
+                if !lease.is_held() && record.outcome == Outcome::Measured {
+                    record.outcome = Outcome::Failed { failure: lease_lost() };
+                }
+                record
+            }
+        };
+        sink.launched(&record)?;
+        launches.push(record);
+    }
+    let interrupted = context.cancel.load(Ordering::Relaxed) || lease.is_none();
+    if interrupted {
+        for record in &mut launches {
+            record.outcome = Outcome::Interrupted;
+        }
+    }
+    Ok(BlockResult { launches, interrupted })
+}
+
+fn lease_lost() -> Failure {
+    let message = "the lease's lock file was removed or replaced during the launch";
+    Failure::new(FailureStage::Validity, FailureClass::LeaseLost, message).transient()
+}
+
+/// Returns the record of a launch whose coordinator died before it could write one. Its evidence is the caller's to add.
+pub fn interrupted(spec: &BlockSpec, launch: LaunchId, position: u32) -> Option<LaunchRecord> {
+    let planned = spec.launches.iter().find(|planned| planned.arm == launch.arm)?;
+    Some(LaunchRecord {
+        launch,
+        position,
+        environment: launch::environment_id(planned),
+        outcome: Outcome::Interrupted,
+        incidents: Vec::new(),
+        evidence: BTreeMap::new(),
+        timeline: Timeline::default(),
+        key: ComparabilityKey::default(),
+    })
+}
+
+/// Returns the pieces of evidence that a launch has left in its scratch folder, by name.
+pub fn evidence_in(scratch: &Path, launch: &LaunchId) -> Vec<(&'static str, PathBuf)> {
+    launch::evidence_in(&scratch.join(launch.file_name()))
+}
+
+/// Runs a launch with a scratch folder of its own, which is gone afterwards.
+fn run_in_scratch(
+    context: &LaunchContext<'_>,
+    launch: LaunchId,
+    sink: &mut dyn Sink,
+) -> Result<LaunchRecord, RunBlockError> {
+    let folder = context.block.scratch.join(launch.file_name());
+    let failed = |source| RunBlockError::Scratch { path: folder.clone(), source };
+    remove_folder(&folder).map_err(failed)?;
+    fs::create_dir_all(&folder).map_err(failed)?;
+    let record = launch::run(context, launch, &folder, sink);
+    match (record, remove_folder(&folder)) {
+        (Ok(record), Ok(())) => Ok(record),
+        (Ok(_), Err(source)) => Err(RunBlockError::Scratch { path: folder, source }),
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// Removes a folder, also one that has write-protected folders in it. One that isn't there is no error.
+///
+/// # Errors
+/// Returns the operating system's error.
+pub fn remove_folder(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            make_writable(folder)?;
+            fs::remove_dir_all(folder)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+fn make_writable(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            make_writable(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn refuse_unisolated(spec: &BlockSpec) -> Result<(), RunBlockError> {
+    let Isolation::None = spec.isolation;
+    let is_agent = |launch: &&BlockLaunch| matches!(launch.arm, ArmId::Agent(_));
+    match spec.launches.iter().find(is_agent) {
+        Some(launch) if !spec.allow_unisolated => Err(RunBlockError::IsolationMissing { arm: launch.arm.clone() }),
+        Some(_) | None => Ok(()),
+    }
+}

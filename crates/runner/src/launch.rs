@@ -1,0 +1,374 @@
+//! One launch: an environment proven, an engine served, a workload sent, everything kept, and nothing left behind.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use isobench_loadgen::schedule::Schedules;
+use isobench_loadgen::target::Target;
+use isobench_schema::block::{BlockLaunch, BlockSpec};
+use isobench_schema::comparability::{ComparabilityKey, KeyField};
+use isobench_schema::environment::StaticProof;
+use isobench_schema::event::LaunchStage;
+use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
+use isobench_schema::ids::{Digest, EnvironmentId, LaunchId};
+use isobench_schema::measurement::DEFINITION;
+use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline, evidence};
+use isobench_schema::units::Millis;
+use serde::Serialize;
+
+use crate::block::{BlockContext, RunBlockError};
+use crate::command::clean_environment;
+use crate::engine::{self, Serve};
+use crate::environment::{self, PrepareContext, Prepared, proof};
+use crate::host::network_trap::NetworkTrap;
+use crate::host::process_table;
+use crate::host::shared_folders::Snapshot;
+use crate::live;
+use crate::load::{self, Load};
+use crate::server::{self, Server, Start};
+use crate::sink::Sink;
+
+/// What a launch is part of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LaunchContext<'a> {
+    /// Its block.
+    pub(crate) spec: &'a BlockSpec,
+    /// Its arm and environment.
+    pub(crate) planned: &'a BlockLaunch,
+    /// Its position in the block, from 0.
+    pub(crate) position: u32,
+    /// What is sent.
+    pub(crate) schedules: &'a Schedules,
+    /// The machine.
+    pub(crate) block: &'a BlockContext<'a>,
+}
+
+/// What a launch has come to so far.
+struct Progress<'a> {
+    launch: &'a LaunchId,
+    folder: &'a Path,
+    timeline: Timeline,
+    incidents: Vec<Failure>,
+    packages: Vec<String>,
+}
+
+/// Returns the record of a launch that is never started.
+pub(crate) fn unlaunched(context: &LaunchContext<'_>, launch: LaunchId, outcome: Outcome) -> LaunchRecord {
+    LaunchRecord {
+        launch,
+        position: context.position,
+        environment: environment_id(context.planned),
+        outcome,
+        incidents: Vec::new(),
+        evidence: BTreeMap::new(),
+        timeline: Timeline::default(),
+        key: key(context, &[]),
+    }
+}
+
+/// Runs a launch in `folder`, which the caller removes.
+///
+/// # Errors
+/// Returns an error if the record can't be written or this machine can't do the work.
+pub(crate) fn run(
+    context: &LaunchContext<'_>,
+    launch: LaunchId,
+    folder: &Path,
+    sink: &mut dyn Sink,
+) -> Result<LaunchRecord, RunBlockError> {
+    let begun = Instant::now();
+    let mut progress = Progress {
+        launch: &launch,
+        folder,
+        timeline: Timeline::default(),
+        incidents: Vec::new(),
+        packages: Vec::new(),
+    };
+    for name in FOLDERS {
+        write(&folder.join(name), |path| fs::create_dir_all(path))?;
+    }
+    let outcome = match prepare_and_measure(context, &mut progress, sink)? {
+        Ok(()) => Outcome::Measured,
+        Err(failure) => Outcome::Failed { failure },
+    };
+    let mut kept = BTreeMap::new();
+    for (name, path) in evidence_in(folder) {
+        kept.insert(name.to_owned(), sink.keep(&path)?);
+    }
+    progress.timeline.total_ms = millis(begun.elapsed());
+    sink.stage(&launch, LaunchStage::Finished)?;
+    let Progress { timeline, incidents, packages, .. } = progress;
+    Ok(LaunchRecord {
+        position: context.position,
+        environment: environment_id(context.planned),
+        outcome,
+        incidents,
+        evidence: kept,
+        timeline,
+        key: key(context, &packages),
+        launch,
+    })
+}
+
+/// The private folders of a launch.
+const FOLDERS: &[&str] = &["home", "tmp", "caches", "prepare"];
+
+/// The evidence that is kept if it was written.
+const EVIDENCE: &[&str] = &[
+    evidence::LAUNCH,
+    evidence::ENVIRONMENT_LOG,
+    evidence::STATIC_PROOF,
+    evidence::LIVE_PROOF,
+    evidence::SERVER_STDOUT,
+    evidence::SERVER_STDERR,
+    evidence::REQUESTS,
+];
+
+/// Returns the pieces of evidence that stand in a launch's folder, by name.
+pub(crate) fn evidence_in(folder: &Path) -> Vec<(&'static str, PathBuf)> {
+    let path = |name: &&'static str| (*name, folder.join(name));
+    EVIDENCE.iter().map(path).filter(|(_, path)| path.is_file()).collect()
+}
+
+type Measured = Result<Result<(), Failure>, RunBlockError>;
+
+fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>, sink: &mut dyn Sink) -> Measured {
+    sink.stage(progress.launch, LaunchStage::Environment)?;
+    let begun = Instant::now();
+    let log = progress.folder.join(evidence::ENVIRONMENT_LOG);
+    let scratch = progress.folder.join("prepare");
+    let prepare = PrepareContext {
+        cache: context.block.cache,
+        scratch: &scratch,
+        log: &log,
+        timeout: context.spec.limits.build_s.duration(),
+        cancel: context.block.cancel,
+    };
+    let prepared = environment::prepare(&context.planned.environment, &prepare).map_err(RunBlockError::Prepare)?;
+    let prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    progress.packages = prepared.packages().to_vec();
+    let proven = proof::prove_static(&prepared, &context.planned.environment, &prepare);
+    let proven = match proven.map_err(RunBlockError::Prepare)? {
+        Ok(proven) => proven,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    write_json(&progress.folder.join(evidence::STATIC_PROOF), &proven)?;
+    progress.timeline.environment_ms = millis(begun.elapsed());
+    let measured = serve_and_measure(context, progress, &Arm { prepared: &prepared, proven: &proven }, sink)?;
+    let unmodified = proof::verify_unmodified(&prepared).map_err(RunBlockError::Prepare)?;
+    if unmodified.is_err() {
+        environment::evict(&prepared).map_err(RunBlockError::Prepare)?;
+    }
+    // Whatever else went wrong, an engine that changes its own files can't be believed.
+    Ok(unmodified.and(measured))
+}
+
+/// The arm's proven environment.
+struct Arm<'a> {
+    prepared: &'a Prepared,
+    proven: &'a StaticProof,
+}
+
+fn serve_and_measure(
+    context: &LaunchContext<'_>,
+    progress: &mut Progress<'_>,
+    arm: &Arm<'_>,
+    sink: &mut dyn Sink,
+) -> Measured {
+    let LaunchContext { spec, block, .. } = *context;
+    let trap = write(progress.folder, |_| NetworkTrap::open())?;
+    let port = write(progress.folder, |_| server::free_port())?;
+    let caches = progress.folder.join("caches");
+    let tree = arm.prepared.tree.as_path();
+    let serve = Serve {
+        spec: &spec.server,
+        tree,
+        python: arm.prepared.python.as_deref(),
+        host: server::HOST,
+        port,
+        caches: &caches,
+    };
+    let command = match engine::command(spec.engine, &serve) {
+        Ok(command) => command,
+        Err(error) => return Ok(Err(spawn_failed(&error.to_string()))),
+    };
+    let variables = match variables(context, progress, arm, &serve) {
+        Ok(mut variables) => {
+            if !spec.server.allow_network {
+                variables.extend(trap.variables());
+            }
+            variables
+        }
+        Err(name) => return Ok(Err(spawn_failed(&format!("the variable `{name}` isn't UTF-8")))),
+    };
+    let launched = Launched { command: &command, variables: variables.keys().collect(), folder: tree, port };
+    write_json(&progress.folder.join(evidence::LAUNCH), &launched)?;
+
+    let own = [block.cache, block.scratch, progress.folder, block.leases];
+    let shared = Snapshot::take(&own);
+    sink.stage(progress.launch, LaunchStage::Starting)?;
+    let start = Start {
+        program: block.program,
+        command: command.clone(),
+        environment: variables.clone(),
+        folder: tree.to_owned(),
+        logs: progress.folder,
+        port,
+        health: &spec.server.health,
+        limits: &spec.limits,
+    };
+    let url = format!("http://{}:{port}", server::HOST);
+    let target = match Target::parse(&url, &spec.server.served_model_name) {
+        Ok(target) => target,
+        Err(error) => return Ok(Err(spawn_failed(&error.to_string()))),
+    };
+    let mut server = Server::start(start, target)?;
+    let expected = |process| live::Expected {
+        process,
+        command: &command,
+        environment: &variables,
+        folder: tree,
+        tree,
+        proven: arm.proven,
+    };
+    let load = Load {
+        spec,
+        schedules: context.schedules,
+        cancel: block.cancel,
+        launch: progress.launch,
+        folder: progress.folder,
+    };
+    let measured = load::measure(&load, &mut server, &expected, &mut progress.timeline, sink);
+
+    sink.stage(progress.launch, LaunchStage::Stopping)?;
+    let stopping = Instant::now();
+    let stopped = server.stop();
+    progress.timeline.stop_ms = millis(stopping.elapsed());
+    if !stopped.unkillable.is_empty() {
+        return Err(RunBlockError::Unkillable { processes: stopped.unkillable.join(", ") });
+    }
+    progress.incidents.extend(stopped.incidents);
+    progress.incidents.extend(log_flood(progress.folder, spec.limits.log_bytes));
+    progress.incidents.extend(shared_folders(&shared));
+    let measured = measured?;
+    let asked = trap.asked();
+    if !spec.server.allow_network && !asked.is_empty() && measured.is_ok() {
+        let message = format!("the engine asked the network {} times", asked.len());
+        let failure = Failure::new(FailureStage::Validity, FailureClass::NetworkAsked, message);
+        return Ok(Err(failure.with_evidence(asked)));
+    }
+    Ok(measured)
+}
+
+fn spawn_failed(message: &str) -> Failure {
+    Failure::new(FailureStage::Start, FailureClass::SpawnFailed, format!("the engine can't be started: {message}"))
+}
+
+/// How an engine was started. Variables by name only: a value may be a secret.
+#[derive(Serialize)]
+struct Launched<'a> {
+    command: &'a [String],
+    variables: Vec<&'a String>,
+    folder: &'a Path,
+    port: u16,
+}
+
+/// Returns the engine's whole environment.
+///
+/// # Errors
+/// Returns the name of a variable whose value isn't UTF-8.
+fn variables(
+    context: &LaunchContext<'_>,
+    progress: &Progress<'_>,
+    arm: &Arm<'_>,
+    serve: &Serve<'_>,
+) -> Result<BTreeMap<String, String>, String> {
+    let spec = context.spec;
+    let mut given = clean_environment(&progress.folder.join("home"), &progress.folder.join("tmp"));
+    arm.prepared.add_to(&mut given, &progress.folder.join("caches"));
+    crate::command::pass_variables(&mut given, spec.server.pass_environment.iter().map(String::as_str));
+    let mut variables = BTreeMap::new();
+    for (name, value) in given {
+        let text = value.into_string().map_err(|_| name.clone())?;
+        variables.insert(name, text);
+    }
+    variables.extend(engine::variables(spec.engine, serve));
+    variables.extend(spec.server.environment.clone());
+    variables.insert(process_table::RUN_MARKER.to_owned(), context.block.marker.to_owned());
+    Ok(variables)
+}
+
+fn log_flood(folder: &Path, limit: u64) -> Option<Failure> {
+    let mut largest: Option<(u64, &str)> = None;
+    for name in [evidence::SERVER_STDOUT, evidence::SERVER_STDERR] {
+        let bytes = fs::metadata(folder.join(name)).map_or(0, |metadata| metadata.len());
+        if bytes > limit && largest.is_none_or(|(most, _)| bytes > most) {
+            largest = Some((bytes, name));
+        }
+    }
+    let (bytes, name) = largest?;
+    let message = format!("the engine wrote {bytes} bytes to `{name}`, over the limit of {limit}; all of it is kept");
+    let lines = crate::log_evidence::telling_lines(&folder.join(name), name).into_iter().take(3);
+    Some(Failure::new(FailureStage::Workload, FailureClass::LogFlood, message).with_evidence(lines))
+}
+
+fn shared_folders(before: &Snapshot) -> Option<Failure> {
+    let appeared = before.appeared();
+    if appeared.is_empty() {
+        return None;
+    }
+    let message = "new entries stand in folders that all launches share; without isolation it isn't known whose they are";
+    let lines: Vec<EvidenceLine> = appeared.into_iter().take(20).collect();
+    Some(Failure::new(FailureStage::Workload, FailureClass::SharedFolderWritten, message).with_evidence(lines))
+}
+
+pub(crate) fn environment_id(planned: &BlockLaunch) -> EnvironmentId {
+    planned.environment.id().expect("an environment specification has only string keys")
+}
+
+/// Returns everything that must be equal before the launch's measurement may be compared.
+fn key(context: &LaunchContext<'_>, packages: &[String]) -> ComparabilityKey {
+    let LaunchContext { spec, block, .. } = *context;
+    let digest = |value: Result<Digest, serde_json::Error>| value.map_or_else(|error| error.to_string(), String::from);
+    let devices: Vec<&str> = block.host.devices.iter().map(|device| device.name.as_str()).collect();
+    let drivers: Vec<&str> = block.host.devices.iter().map(|device| device.driver.as_str()).collect();
+    let mut key = BTreeMap::from([
+        (KeyField::Host, block.host.fingerprint.clone()),
+        (KeyField::Client, format!("isobench {}", env!("CARGO_PKG_VERSION"))),
+        (KeyField::Workload, digest(Digest::of_json(&spec.workload))),
+        (KeyField::Seed, spec.prompt_seed.to_string()),
+        (KeyField::Server, digest(Digest::of_json(&spec.server))),
+        (KeyField::Inputs, digest(Digest::of_json(&spec.inputs))),
+        (KeyField::Definition, DEFINITION.to_owned()),
+        (KeyField::Isolation, spec.isolation.to_string()),
+        (KeyField::Caches, "cold: private to the launch".to_owned()),
+    ]);
+    if !packages.is_empty() {
+        key.insert(KeyField::Recipes, digest(Digest::of_json(&packages)));
+    }
+    if !devices.is_empty() {
+        key.insert(KeyField::Device, devices.join(", "));
+        key.insert(KeyField::Driver, drivers.join(", "));
+    }
+    ComparabilityKey(key)
+}
+
+/// Returns a duration in milliseconds.
+pub(crate) fn millis(duration: Duration) -> Option<Millis> {
+    Millis::new(duration.as_secs_f64() * 1000.0)
+}
+
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunBlockError> {
+    let text = serde_json::to_string_pretty(value).expect("evidence has only string keys") + "\n";
+    write(path, |path| fs::write(path, text))
+}
+
+fn write<T>(path: &Path, act: impl FnOnce(&PathBuf) -> std::io::Result<T>) -> Result<T, RunBlockError> {
+    let path = path.to_owned();
+    act(&path).map_err(|source| RunBlockError::Scratch { path, source })
+}

@@ -1,0 +1,215 @@
+//! The live proof: what the operating system says of the running engine, held against what was planned.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use isobench_schema::environment::{LiveProof, StaticProof};
+use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
+use isobench_schema::ids::Digest;
+
+use crate::host::process_table;
+use crate::inputs::of_file;
+
+/// What the running engine must be.
+#[derive(Debug, Clone)]
+pub(crate) struct Expected<'a> {
+    /// The process that owns the port.
+    pub(crate) process: u32,
+    /// The engine's command.
+    pub(crate) command: &'a [String],
+    /// The environment that it was given.
+    pub(crate) environment: &'a BTreeMap<String, String>,
+    /// The working folder that it was given.
+    pub(crate) folder: &'a Path,
+    /// The arm's files.
+    pub(crate) tree: &'a Path,
+    /// What was proven before the launch.
+    pub(crate) proven: &'a StaticProof,
+}
+
+/// Variables whose change would change which code runs.
+const DECISIVE: &[&str] = &["PYTHONPATH", "PYTHONHOME", "PYTHONPYCACHEPREFIX", "LD_PRELOAD", "LD_LIBRARY_PATH", "PATH"];
+
+/// Reads the running engine's facts and holds them against what was planned.
+///
+/// # Errors
+/// Returns `environment-unproven` with what was found and what was expected.
+pub(crate) fn prove(expected: &Expected<'_>) -> Result<LiveProof, Failure> {
+    let process = expected.process;
+    let executable = process_table::executable(process).ok_or_else(|| vanished(process))?;
+    let folder = process_table::working_folder(process).ok_or_else(|| vanished(process))?;
+    let environment = process_table::environment(process).ok_or_else(|| vanished(process))?;
+    if let Some(planned) = planned_executable(expected)
+        && planned != executable
+    {
+        return Err(differs(process, "exe", &planned.to_string_lossy(), &executable.to_string_lossy()));
+    }
+    let planned_folder = canonical(expected.folder);
+    if canonical(&folder) != planned_folder {
+        return Err(differs(process, "cwd", &planned_folder.to_string_lossy(), &folder.to_string_lossy()));
+    }
+    let decisive = DECISIVE.iter().copied().chain([process_table::RUN_MARKER]);
+    for name in decisive {
+        let (planned, found) = (expected.environment.get(name), environment.get(name));
+        if planned != found {
+            let show = |value: Option<&String>| value.map_or("nothing".to_owned(), |value| format!("{name}={value}"));
+            return Err(differs(process, "environ", &show(planned), &show(found)));
+        }
+    }
+    let (mapped, mapped_elsewhere) = libraries(expected)?;
+    Ok(LiveProof {
+        process,
+        executable: executable.to_string_lossy().into_owned(),
+        working_folder: folder.to_string_lossy().into_owned(),
+        mapped,
+        mapped_elsewhere,
+        environment: environment.into_keys().collect(),
+        claimed_version: None,
+    })
+}
+
+/// Returns the mapped libraries of the tree with their digests, and the others by path.
+fn libraries(expected: &Expected<'_>) -> Result<(BTreeMap<String, Digest>, Vec<String>), Failure> {
+    let tree = canonical(expected.tree);
+    let mut inside = BTreeMap::new();
+    let mut elsewhere = Vec::new();
+    for path in process_table::mapped_libraries(expected.process) {
+        let Ok(relative) = path.strip_prefix(&tree) else {
+            elsewhere.push(path.to_string_lossy().into_owned());
+            continue;
+        };
+        let name = relative.to_string_lossy().into_owned();
+        let found = of_file(&path).ok();
+        let planned = expected.proven.native.get(&name);
+        let is_native = planned.is_some() || path.extension().is_some_and(|extension| extension == "so");
+        match (planned, found) {
+            (Some(planned), Some(found)) if *planned == found => {
+                inside.insert(name, found);
+            }
+            (None, Some(found)) if !is_native => {
+                inside.insert(name, found);
+            }
+            (planned, found) => {
+                let show = |digest: Option<&Digest>| digest.map_or("no such file".to_owned(), ToString::to_string);
+                return Err(differs(
+                    expected.process,
+                    &format!("maps: {name}"),
+                    &show(planned),
+                    &show(found.as_ref()),
+                ));
+            }
+        }
+    }
+    Ok((inside, elsewhere))
+}
+
+/// Returns the executable that the command leads to: its program, or the interpreter that a script names.
+fn planned_executable(expected: &Expected<'_>) -> Option<PathBuf> {
+    let program = expected.command.first()?;
+    let search = expected.environment.get("PATH").map_or("", String::as_str);
+    let file = find_program(program, expected.folder, search)?;
+    let Some(line) = script_line(&file) else { return Some(file) };
+    let mut words = line.split_whitespace();
+    let interpreter = words.next()?;
+    let by_env = Path::new(interpreter).file_name().is_some_and(|name| name == "env");
+    let named = if by_env { words.find(|word| !word.starts_with('-') && !word.contains('='))? } else { interpreter };
+    // The interpreter itself may be a script that starts yet another program; then nothing is known here.
+    let interpreter = find_program(named, expected.folder, search)?;
+    script_line(&interpreter).is_none().then_some(interpreter)
+}
+
+fn find_program(program: &str, folder: &Path, search: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return fs::canonicalize(folder.join(program)).ok();
+    }
+    std::env::split_paths(search).find_map(|place| fs::canonicalize(place.join(program)).ok())
+}
+
+/// Returns what follows `#!` in a script's first line.
+fn script_line(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    fs::File::open(path).ok()?.take(300).read_to_end(&mut bytes).ok()?;
+    let text = bytes.strip_prefix(b"#!")?;
+    let line = text.split(|&byte| byte == b'\n').next()?;
+    Some(String::from_utf8_lossy(line).trim().to_owned())
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn unproven(message: String) -> Failure {
+    Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message)
+}
+
+fn vanished(process: u32) -> Failure {
+    unproven(format!("process {process}, which owned the port, can't be looked at"))
+}
+
+fn differs(process: u32, what: &str, planned: &str, found: &str) -> Failure {
+    let evidence = [
+        EvidenceLine::new(format!("/proc/{process}/{what}"), None, found),
+        EvidenceLine::new("plan", None, planned),
+    ];
+    unproven(format!("the running engine's {what} is `{found}`, planned was `{planned}`")).with_evidence(evidence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command};
+
+    struct Running(Child);
+
+    impl Drop for Running {
+        fn drop(&mut self) {
+            self.0.kill().ok();
+            self.0.wait().ok();
+        }
+    }
+
+    /// Starts `sleep` with `environment`, and proves it against `expected_environment` and `command`.
+    fn check(command: &str, expected_environment: &[(&str, &str)], expected: Result<(), &str>) {
+        let folder = tempfile::tempdir().unwrap();
+        let given = [("PATH", "/usr/bin:/bin"), (process_table::RUN_MARKER, "run")];
+        let child = Command::new("sleep").arg("60").env_clear().envs(given).current_dir(folder.path()).spawn().unwrap();
+        let running = Running(child);
+        let sleep = fs::canonicalize("/bin/sleep").unwrap();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while process_table::executable(running.0.id()).as_ref() != Some(&sleep) && std::time::Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let found = prove(&Expected {
+            process: running.0.id(),
+            command: &[command.to_owned()],
+            environment: &given.iter().chain(expected_environment).map(pair).collect(),
+            folder: folder.path(),
+            tree: folder.path(),
+            proven: &StaticProof::default(),
+        });
+        match (found, expected) {
+            (Ok(proof), Ok(())) => assert_eq!(proof.executable, sleep.to_string_lossy()),
+            (Err(failure), Err(part)) => {
+                assert_eq!(failure.class, FailureClass::EnvironmentUnproven);
+                assert!(failure.message.contains(part), "{failure}");
+            }
+            (found, expected) => panic!("{found:?} is not {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn the_running_program_is_the_planned_one() {
+        check("sleep", &[], Ok(()));
+        check("/bin/sleep", &[], Ok(()));
+    }
+
+    #[test]
+    fn another_program_or_environment_is_refused() {
+        check("/bin/cat", &[], Err("exe is `"));
+        check("sleep", &[("PYTHONPATH", "/x")], Err("environ is `nothing`, planned was `PYTHONPATH=/x`"));
+        check("sleep", &[(process_table::RUN_MARKER, "other")], Err("environ"));
+    }
+}

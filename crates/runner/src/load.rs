@@ -1,0 +1,264 @@
+//! The workload of a launch: ready, first request, live proof, probes, warm-up, the measured window, probes again.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use isobench_loadgen::cancel::{Cancel, StopCause};
+use isobench_loadgen::client::{Client, LoadError, LoadOptions};
+use isobench_loadgen::clock::Clock;
+use isobench_loadgen::get::get;
+use isobench_loadgen::record::RecordWriter;
+use isobench_loadgen::schedule::Schedules;
+use isobench_schema::block::BlockSpec;
+use isobench_schema::event::LaunchStage;
+use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
+use isobench_schema::ids::LaunchId;
+use isobench_schema::outcome::{Timeline, evidence};
+use isobench_schema::record::{Phase, RequestRecord};
+
+use crate::block::RunBlockError;
+use crate::host::process_table;
+use crate::launch::{millis, write_json};
+use crate::live;
+use crate::server::Server;
+use crate::sink::Sink;
+
+/// How often it is looked whether the engine still lives while it is under load.
+const WATCH: Duration = Duration::from_millis(10);
+/// How long an engine whose requests fail may take to be seen as ended.
+const DEATH_NOTICE: Duration = Duration::from_millis(500);
+/// How long the engine may take to say its version.
+const VERSION_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is sent, and where its records go.
+pub(crate) struct Load<'a> {
+    pub(crate) spec: &'a BlockSpec,
+    pub(crate) schedules: &'a Schedules,
+    pub(crate) cancel: &'a AtomicBool,
+    pub(crate) launch: &'a LaunchId,
+    pub(crate) folder: &'a Path,
+}
+
+/// What the live proof is held against, given the process that owns the port.
+pub(crate) type Expect<'a> = dyn Fn(u32) -> live::Expected<'a> + 'a;
+
+type Step<T> = Result<Result<T, Failure>, RunBlockError>;
+
+/// Returns early with a failure, which is no error.
+macro_rules! attempt {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(failure) => return Ok(Err(failure)),
+        }
+    };
+}
+
+/// Waits for the engine, proves it, and sends the workload.
+///
+/// # Errors
+/// Returns an error if the record can't be written.
+pub(crate) fn measure(
+    load: &Load<'_>,
+    server: &mut Server,
+    expect: &Expect<'_>,
+    timeline: &mut Timeline,
+    sink: &mut dyn Sink,
+) -> Step<()> {
+    let path = load.folder.join(evidence::REQUESTS);
+    let failed = |source| RunBlockError::Scratch { path: path.clone(), source };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let clock = Clock::start();
+    let header = clock.header(load.spec.prompt_seed, load.schedules.digest());
+    let file = BufWriter::with_capacity(1 << 16, File::create(&path).map_err(failed)?);
+    let mut writer = RecordWriter::new(file, &header).map_err(failed)?;
+    let stop = Cancel::new();
+    let client = Client::new(server.target().clone(), LoadOptions::from(&load.spec.limits), clock, stop.clone());
+    let mut session = Session { load, clock, client, stop, deadline: None };
+    let result = runtime.block_on(session.run(server, &mut writer, (expect, timeline), sink))?;
+    writer.flush().map_err(failed)?;
+    Ok(result)
+}
+
+type Writer = RecordWriter<BufWriter<File>>;
+
+/// A launch's workload under way.
+struct Session<'a> {
+    load: &'a Load<'a>,
+    clock: Clock,
+    client: Client,
+    stop: Cancel,
+    /// When the workload is stopped; known once the engine is ready.
+    deadline: Option<Instant>,
+}
+
+impl Session<'_> {
+    async fn run(
+        &mut self,
+        server: &mut Server,
+        writer: &mut Writer,
+        (expect, timeline): (&Expect<'_>, &mut Timeline),
+        sink: &mut dyn Sink,
+    ) -> Step<()> {
+        attempt!(self.wait_ready(server).await);
+        let ready = Instant::now();
+        timeline.start_ms = millis(ready - server.started());
+        self.deadline = Some(ready + self.load.spec.limits.workload_s.duration());
+        let ready_ns = self.clock.now_ns();
+        let records = attempt!(self.phase(server, writer, Phase::First).await?);
+        let record = records.first();
+        let sent = record.and_then(|record| record.sent_ns).unwrap_or(ready_ns).saturating_sub(ready_ns);
+        timeline.first_request_ms = millis(Duration::from_nanos(sent));
+        attempt!(check_first(server, record));
+        sink.stage(self.load.launch, LaunchStage::Ready)?;
+        attempt!(self.prove(server, expect).await?);
+
+        sink.stage(self.load.launch, LaunchStage::WarmUp)?;
+        let warming = Instant::now();
+        attempt!(self.phase(server, writer, Phase::ProbeBefore).await?);
+        attempt!(self.phase(server, writer, Phase::WarmUp).await?);
+        timeline.warm_up_ms = millis(warming.elapsed());
+        attempt!(self.check_network(server));
+        sink.stage(self.load.launch, LaunchStage::Measuring)?;
+        let measuring = Instant::now();
+        attempt!(self.phase(server, writer, Phase::Measure).await?);
+        timeline.window_ms = millis(measuring.elapsed());
+        attempt!(self.phase(server, writer, Phase::ProbeAfter).await?);
+        Ok(self.check_network(server))
+    }
+
+    /// Waits until the engine is ready, or the run is interrupted.
+    async fn wait_ready(&self, server: &mut Server) -> Result<(), Failure> {
+        let cancel = self.load.cancel;
+        tokio::select! {
+            ready = server.wait_ready() => ready,
+            () = flag(cancel) => Err(interrupted()),
+        }
+    }
+
+    /// Sends one phase while watching the engine, and stores its records. Returns those of the first and failed requests.
+    async fn phase(&self, server: &mut Server, writer: &mut Writer, phase: Phase) -> Step<Vec<RequestRecord>> {
+        let mut telling = Vec::new();
+        let mut death = None;
+        let result = {
+            let take = |record: RequestRecord| {
+                let written = writer.write(&record);
+                if record.failure.is_some() || record.index == 0 {
+                    telling.push(record);
+                }
+                written
+            };
+            let running = self.client.run_phase(self.load.schedules.phase(phase), take);
+            tokio::pin!(running);
+            loop {
+                tokio::select! {
+                    result = &mut running => break result,
+                    () = tokio::time::sleep(WATCH) => {
+                        if death.is_none() {
+                            death = server.ended(FailureStage::Workload);
+                        }
+                        self.stop_if_due(death.is_some());
+                    }
+                }
+            }
+        };
+        if let Err(error) = result {
+            return Err(self.load_error(error));
+        }
+        if death.is_none() && telling.iter().any(|record| record.failure.is_some()) {
+            death = notice_death(server).await;
+        }
+        match (death, self.stop.cause()) {
+            (Some(failure), _) => Ok(Err(failure)),
+            (None, Some(StopCause::Interrupted)) => Ok(Err(interrupted())),
+            (None, Some(StopCause::WorkloadTimeout | StopCause::ServerDied)) => Ok(Err(self.too_late(server, phase))),
+            (None, None) => Ok(Ok(telling)),
+        }
+    }
+
+    /// Stops the load if the engine is dead, the run was interrupted, or the time is up.
+    fn stop_if_due(&self, dead: bool) {
+        if dead {
+            self.stop.stop(StopCause::ServerDied);
+        } else if self.load.cancel.load(Ordering::Relaxed) {
+            self.stop.stop(StopCause::Interrupted);
+        } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            self.stop.stop(StopCause::WorkloadTimeout);
+        }
+    }
+
+    fn load_error(&self, error: LoadError) -> RunBlockError {
+        let path = self.load.folder.join(evidence::REQUESTS);
+        match error {
+            LoadError::Record { source } | LoadError::Timer { source } => RunBlockError::Scratch { path, source },
+            LoadError::Task { source } => RunBlockError::Scratch { path, source: std::io::Error::other(source) },
+        }
+    }
+
+    fn too_late(&self, server: &Server, phase: Phase) -> Failure {
+        let limit = self.load.spec.limits.workload_s;
+        let message = format!("the workload wasn't finished after {limit}, in the phase `{phase}`");
+        let lines = server.log_end();
+        Failure::new(FailureStage::Workload, FailureClass::WorkloadTimeout, message).with_evidence(lines)
+    }
+
+    async fn prove(&self, server: &Server, expect: &Expect<'_>) -> Step<()> {
+        let process = attempt!(server.owner());
+        let mut proof = attempt!(live::prove(&expect(process)));
+        let path = crate::engine::version_path(self.load.spec.engine);
+        if let Ok(reply) = get(server.target().endpoint(), path, VERSION_PATIENCE).await
+            && reply.status == 200
+        {
+            proof.claimed_version = Some(String::from_utf8_lossy(&reply.body).chars().take(300).collect());
+        }
+        write_json(&self.load.folder.join(evidence::LIVE_PROOF), &proof)?;
+        Ok(Ok(()))
+    }
+
+    fn check_network(&self, server: &Server) -> Result<(), Failure> {
+        if self.load.spec.server.allow_network {
+            return Ok(());
+        }
+        let outside = process_table::outside_connections(&server.processes());
+        if outside.is_empty() {
+            return Ok(());
+        }
+        let message = format!("the engine is connected to the network: {}", outside.join(", "));
+        let lines = outside.iter().map(|line| EvidenceLine::new("/proc/net/tcp", None, line));
+        Err(Failure::new(FailureStage::Validity, FailureClass::NetworkAsked, message).with_evidence(lines))
+    }
+}
+
+fn check_first(server: &Server, record: Option<&RequestRecord>) -> Result<(), Failure> {
+    let Some(failure) = record.and_then(|record| record.failure.as_ref()) else { return Ok(()) };
+    let message = format!("the engine is ready but fails its first request: {}: {}", failure.class, failure.message);
+    // The header is the first line of the records.
+    let line = EvidenceLine::new(evidence::REQUESTS, Some(2), &failure.message);
+    let failure = Failure::new(FailureStage::Ready, FailureClass::FirstRequestFailed, message);
+    Err(failure.with_evidence([line]).with_evidence(server.log_end()))
+}
+
+/// Returns the failure of an engine whose requests fail because it is about to be seen as ended.
+async fn notice_death(server: &mut Server) -> Option<Failure> {
+    let until = Instant::now() + DEATH_NOTICE;
+    loop {
+        let death = server.ended(FailureStage::Workload);
+        if death.is_some() || Instant::now() >= until {
+            return death;
+        }
+        tokio::time::sleep(WATCH).await;
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure::new(FailureStage::Workload, FailureClass::Interrupted, "the run was interrupted").transient()
+}
+
+async fn flag(flag: &AtomicBool) {
+    while !flag.load(Ordering::Relaxed) {
+        tokio::time::sleep(WATCH).await;
+    }
+}

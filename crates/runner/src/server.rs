@@ -1,0 +1,286 @@
+//! A served engine: started in a process group of its own, proven to be ours, awaited until ready, and stopped for good.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use isobench_loadgen::get::get;
+use isobench_loadgen::target::Target;
+use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
+use isobench_schema::outcome::evidence;
+use isobench_schema::task::Limits;
+
+use crate::host::guard::{Guard, Launch, Report, StartGuardError};
+use crate::host::process_table;
+use crate::log_evidence::telling_lines;
+
+/// The address that engines listen on.
+pub const HOST: &str = "127.0.0.1";
+/// How often an engine that isn't ready yet is asked.
+const POLL: Duration = Duration::from_millis(5);
+/// How often it is looked whether somebody else listens on the engine's port.
+const OWNER_POLL: Duration = Duration::from_millis(500);
+/// How long one health request may take.
+const HEALTH_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What an engine is started with.
+#[derive(Debug, Clone)]
+pub struct Start<'a> {
+    /// This program, which is also the guard.
+    pub program: &'a Path,
+    /// The command as an argument list.
+    pub command: Vec<String>,
+    /// The whole environment.
+    pub environment: BTreeMap<String, String>,
+    /// The working folder.
+    pub folder: PathBuf,
+    /// The folder that its log files are written to.
+    pub logs: &'a Path,
+    /// The port that it was given.
+    pub port: u16,
+    /// The path that answers 200 when it is ready.
+    pub health: &'a str,
+    /// Deadlines.
+    pub limits: &'a Limits,
+}
+
+/// A running engine. Dropping it ends every process of it.
+#[derive(Debug)]
+pub struct Server {
+    guard: Guard,
+    target: Target,
+    health: String,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    port: u16,
+    ready_by: Instant,
+    grace: Duration,
+    started: Instant,
+    engine: Option<u32>,
+    exited: Option<String>,
+}
+
+/// How an engine ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stopped {
+    /// What was wrong with its end; none of it undoes a measurement.
+    pub incidents: Vec<Failure>,
+    /// Processes that can't be killed: they would disturb every later launch.
+    pub unkillable: Vec<String>,
+}
+
+/// Returns a port of [`HOST`] that is free now.
+///
+/// # Errors
+/// Returns the operating system's error if there is none.
+pub fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind((HOST, 0))?.local_addr()?.port())
+}
+
+impl Server {
+    /// Starts an engine. It isn't ready yet.
+    ///
+    /// # Errors
+    /// Returns an error if the guard process can't be started.
+    pub fn start(start: Start<'_>, target: Target) -> Result<Self, StartGuardError> {
+        let stdout = start.logs.join(evidence::SERVER_STDOUT);
+        let stderr = start.logs.join(evidence::SERVER_STDERR);
+        let grace = start.limits.stop_s.duration();
+        let launch = Launch {
+            command: start.command,
+            environment: start.environment,
+            folder: start.folder,
+            stdout: stdout.clone(),
+            stderr: stderr.clone(),
+            grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
+        };
+        let started = Instant::now();
+        let guard = Guard::start(start.program, &launch)?;
+        Ok(Self {
+            guard,
+            target,
+            health: start.health.to_owned(),
+            stdout,
+            stderr,
+            port: start.port,
+            ready_by: started + start.limits.ready_s.duration(),
+            grace,
+            started,
+            engine: None,
+            exited: None,
+        })
+    }
+
+    /// Returns when the process was started.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Returns where requests go.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Returns every living process of the engine.
+    pub fn processes(&self) -> Vec<process_table::ProcessInfo> {
+        process_table::descendants(self.guard.process())
+    }
+
+    /// Returns the failure of an engine that has ended or couldn't be started, as seen by now. Takes no time.
+    pub fn ended(&mut self, stage: FailureStage) -> Option<Failure> {
+        while let Some(report) = self.guard.report(Duration::ZERO) {
+            match report {
+                Report::Started { process } => self.engine = Some(process),
+                Report::Refused { error } => {
+                    let message = format!("the engine can't be started: {error}");
+                    return Some(Failure::new(FailureStage::Start, FailureClass::SpawnFailed, message));
+                }
+                Report::Exited { status } => self.exited = Some(status),
+                Report::Ended { .. } => {}
+            }
+        }
+        let status = self.exited.as_ref()?;
+        let (class, when) = match stage {
+            FailureStage::Workload => (FailureClass::ServerDied, "while it was measured"),
+            FailureStage::Dataset
+            | FailureStage::Acquire
+            | FailureStage::Build
+            | FailureStage::Verify
+            | FailureStage::Start
+            | FailureStage::Ready
+            | FailureStage::Parse
+            | FailureStage::Validity => (FailureClass::StartCrashed, "before it was ready"),
+        };
+        let message = format!("the engine ended with {status} {when}");
+        Some(Failure::new(stage, class, message).with_evidence(self.log_end()))
+    }
+
+    /// Waits until the engine answers its health endpoint on a socket that is its own.
+    ///
+    /// # Errors
+    /// Returns the failure: it ended, another process owns the port, or it isn't ready at the deadline.
+    pub async fn wait_ready(&mut self) -> Result<(), Failure> {
+        let mut last_answer = String::from("nothing listens on its port");
+        let mut look_at_owner = Instant::now() + OWNER_POLL;
+        loop {
+            if let Some(failure) = self.ended(FailureStage::Start) {
+                return Err(failure);
+            }
+            match self.ask_health().await? {
+                Some((200, _)) => return self.check_owner(),
+                Some((status, body)) => {
+                    let body: String = String::from_utf8_lossy(&body).chars().take(200).collect();
+                    last_answer = format!("`{}` answers {status} {body}", self.health);
+                }
+                None => {}
+            }
+            let now = Instant::now();
+            if now >= look_at_owner {
+                look_at_owner = now + OWNER_POLL;
+                if !process_table::listeners(self.port).is_empty() {
+                    self.check_owner()?;
+                }
+            }
+            if now >= self.ready_by {
+                let waited = self.started.elapsed().as_secs_f64();
+                let message = format!("the engine was not ready after {waited:.1} s: {last_answer}");
+                let failure = Failure::new(FailureStage::Ready, FailureClass::NeverReady, message);
+                return Err(failure.with_evidence(self.log_end()));
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Returns the health endpoint's answer, or `None` if there is none; stops waiting for it when the engine ends.
+    async fn ask_health(&mut self) -> Result<Option<(u16, Vec<u8>)>, Failure> {
+        let patience = HEALTH_PATIENCE.min(self.ready_by.saturating_duration_since(Instant::now()) + POLL);
+        let (target, health) = (self.target.clone(), self.health.clone());
+        let answer = get(target.endpoint(), &health, patience);
+        tokio::pin!(answer);
+        loop {
+            tokio::select! {
+                answer = &mut answer => return Ok(answer.ok().map(|reply| (reply.status, reply.body))),
+                () = tokio::time::sleep(POLL * 4) => {
+                    if let Some(failure) = self.ended(FailureStage::Start) {
+                        return Err(failure);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the process that owns the listening socket.
+    ///
+    /// # Errors
+    /// Returns a failure if the socket isn't held by a process of this engine.
+    pub fn owner(&self) -> Result<u32, Failure> {
+        let listeners = process_table::listeners(self.port);
+        let ours: Vec<u32> = self.processes().iter().map(|process| process.pid).collect();
+        let address = |text: &str| text.parse::<SocketAddr>().ok();
+        let wanted = [address(&format!("{HOST}:{}", self.port)), address(&format!("0.0.0.0:{}", self.port))];
+        let mut evidence = Vec::new();
+        for listener in &listeners {
+            if let Some(process) = process_table::socket_owner(listener.inode, ours.iter().copied()) {
+                return Ok(process);
+            }
+            let everyone = process_table::processes();
+            let other = process_table::socket_owner(listener.inode, everyone.iter().map(|process| process.pid));
+            let name = other.and_then(|pid| everyone.into_iter().find(|process| process.pid == pid));
+            let name = name.map_or_else(
+                || "a process of another user".to_owned(),
+                |process| format!("`{}` (process {})", process.command, process.pid),
+            );
+            let exact = if wanted.contains(&Some(listener.address)) { "" } else { ", another address" };
+            let text = format!("{} is listened on by {name}{exact}", listener.address);
+            evidence.push(EvidenceLine::new("/proc/net/tcp", None, &text));
+        }
+        let message = format!("port {} is owned by a process that isn't the engine's", self.port);
+        Err(Failure::new(FailureStage::Ready, FailureClass::PortOwnedByOther, message)
+            .with_evidence(evidence)
+            .with_evidence(self.log_end()))
+    }
+
+    fn check_owner(&mut self) -> Result<(), Failure> {
+        match self.owner() {
+            Ok(_) => Ok(()),
+            // An engine that lost the race for its port most likely says so as it ends.
+            Err(failure) => Err(self.ended(FailureStage::Start).unwrap_or(failure)),
+        }
+    }
+
+    /// Returns the telling lines of the engine's log.
+    pub fn log_end(&self) -> Vec<EvidenceLine> {
+        let mut lines = telling_lines(&self.stderr, evidence::SERVER_STDERR);
+        lines.extend(telling_lines(&self.stdout, evidence::SERVER_STDOUT));
+        lines
+    }
+
+    /// Stops the engine: gracefully, then by force. Returns when every process of it is gone.
+    pub fn stop(self) -> Stopped {
+        let stage = FailureStage::Workload;
+        let mut stopped = Stopped::default();
+        for report in self.guard.stop(self.grace) {
+            match report {
+                Report::Ended { forced, survivors, unkillable } => {
+                    if forced {
+                        let message =
+                            format!("the engine didn't end within {} s of SIGTERM and was killed", self.grace.as_secs_f64());
+                        let lines = telling_lines(&self.stderr, evidence::SERVER_STDERR);
+                        let failure = Failure::new(stage, FailureClass::StopForced, message).with_evidence(lines);
+                        stopped.incidents.push(failure);
+                    }
+                    if !survivors.is_empty() {
+                        let message = format!("{} outlived the engine and were ended", survivors.join(", "));
+                        let line = |survivor: &String| EvidenceLine::new("/proc", None, survivor);
+                        let failure = Failure::new(stage, FailureClass::ProcessSurvived, message);
+                        stopped.incidents.push(failure.with_evidence(survivors.iter().map(line)));
+                    }
+                    stopped.unkillable = unkillable;
+                }
+                Report::Started { .. } | Report::Refused { .. } | Report::Exited { .. } => {}
+            }
+        }
+        stopped
+    }
+}
