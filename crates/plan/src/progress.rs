@@ -143,10 +143,9 @@ impl Progress {
     /// Returns the version of a design's algorithm that isn't known here.
     pub fn next(&mut self, plan: &Plan) -> Result<Next, UnknownDesignError> {
         while let Some(task) = plan.tasks.get(self.first) {
-            if self.stop(task).is_none() {
-                if let Some(block) = self.next_block(task)? {
-                    return Ok(Next::Block(Box::new(self.spec(plan, task, &block))));
-                }
+            let block = if self.stop(task).is_none() { self.next_block(task)? } else { None };
+            if let Some(block) = block {
+                return Ok(Next::Block(Box::new(self.spec(plan, task, &block))));
             }
             self.first += 1;
         }

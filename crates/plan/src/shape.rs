@@ -57,7 +57,8 @@ fn nearest_table<'n>(root: &'n Node, path: &str) -> Option<&'n Node> {
 fn check_table(table: &Node, prefix: &str, findings: &mut Vec<Finding>) {
     for (name, node) in table.entries() {
         let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-        match keys::key(&path) {
+        // A quoted key with a dot in it is one key, not a path, and no key has a dot.
+        match keys::key(&path).filter(|_| !name.contains('.')) {
             Some(key) => check_value(node, key, findings),
             None => findings.push(Finding::at(Some(node), unknown(&path, prefix))),
         }
@@ -67,7 +68,9 @@ fn check_table(table: &Node, prefix: &str, findings: &mut Vec<Finding>) {
 /// Returns the text for an unknown key: with the nearest one, or with the keys that could stand there.
 pub(crate) fn unknown(path: &str, prefix: &str) -> String {
     let mut text = format!("unknown key `{path}`");
-    if let Some(near) = nearest::nearest(path, keys::task_keys().iter().map(|key| key.path)) {
+    if let Some(near) =
+        nearest::nearest(path, keys::task_keys().iter().map(|key| key.path)).filter(|near| *near != path)
+    {
         let _ = write!(text, "; did you mean `{near}`?");
         return text;
     }

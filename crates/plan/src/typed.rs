@@ -315,16 +315,13 @@ fn metric(draft: &mut Draft<'_>) -> Option<MetricSpec> {
     }
     let mut guards = Vec::new();
     for name in draft.list("metric.guards") {
-        match MetricName::parse(&name) {
-            Some(guard) => guards.push(guard),
-            None => {
-                let hint = nearest::hint(&name, MetricName::ALL.iter().map(|metric| metric.as_str()));
-                draft.fault(
-                    "metric.guards",
-                    format!("unknown metric `{}` in `metric.guards`{hint}", shape::shortened(&name)),
-                );
-            }
-        }
+        let Some(guard) = MetricName::parse(&name) else {
+            let hint = nearest::hint(&name, MetricName::ALL.iter().map(|metric| metric.as_str()));
+            let name = shape::shortened(&name);
+            draft.fault("metric.guards", format!("unknown metric `{name}` in `metric.guards`{hint}"));
+            continue;
+        };
+        guards.push(guard);
     }
     Some(MetricSpec {
         primary,

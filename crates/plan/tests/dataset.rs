@@ -147,6 +147,13 @@ fn check(from: &str, to: &str, expected: &[&str]) {
 #[test]
 fn an_unknown_key_names_the_nearest() {
     check("model = ", "optoins = {}\nmodel = ", &["12: unknown key `server.optoins`; did you mean `server.options`?"]);
+    check(
+        "",
+        "\"server.model\" = \"x\"",
+        &[
+            "1: unknown key `server.model`; known here are `id`, `title`, `repository`, `baseline`, `human`, `agent`, `engine`, `environment`, `server`, `workload`, `metric`, `design`, `limits`, `requirements`",
+        ],
+    );
     check("", "model = \"x\"", &["1: unknown key `model`; did you mean `server.model`?"]);
     check(
         "name = \"fast\"",
@@ -244,7 +251,6 @@ fn a_missing_key_is_named_with_its_table() {
 #[test]
 fn a_task_that_contradicts_itself_is_a_problem() {
     let arrival = "arrival = {kind = \"closed\", concurrency = 8}";
-    let prompts = "prompts = {kind = \"words\", input-tokens = 32}";
     let primary = "primary = \"output_throughput\"";
     for (from, to, expected) in [
         (
@@ -293,6 +299,18 @@ fn a_task_that_contradicts_itself_is_a_problem() {
             "patch = \"../../../x\"",
             "7: `agent.patch` of agent `fast`: `../../../x` leads out of the dataset's folder; use a path relative to the task's file",
         ),
+    ] {
+        check(from, to, &[expected]);
+    }
+    check("requests = 100\noutput-tokens = 16", "requests = 1\noutput-tokens = 1", &[]);
+    check("primary = \"output_throughput\"", "primary = \"p90_itl_ms\"", &[]);
+    check("output-tokens = 16", "output-tokens = 1", &[]);
+}
+
+#[test]
+fn an_engine_that_cannot_be_served_as_asked_is_a_problem() {
+    let prompts = "prompts = {kind = \"words\", input-tokens = 32}";
+    for (from, to, expected) in [
         (
             "command = [\"{python}\", \"-m\", \"tinyserve\"]\n",
             "",
@@ -348,9 +366,6 @@ fn a_task_that_contradicts_itself_is_a_problem() {
     ] {
         check(from, to, &[expected]);
     }
-    check("requests = 100\noutput-tokens = 16", "requests = 1\noutput-tokens = 1", &[]);
-    check("primary = \"output_throughput\"", "primary = \"p90_itl_ms\"", &[]);
-    check("output-tokens = 16", "output-tokens = 1", &[]);
 }
 
 #[test]
@@ -448,4 +463,14 @@ fn settings_are_put_over_every_task_and_recorded() {
         problems(&contradicting),
         ["20: `p90_ttft_ms` needs at least 64 requests, and `workload.requests` is 10"]
     );
+}
+
+#[test]
+fn the_example_with_real_vllm_is_a_valid_task() {
+    let text = include_str!("../../../examples/vllm-cpu/task.toml");
+    let files = Memory::new(&[("task.toml", text), ("half-way.patch", "patch"), ("model/config.json", "{}")]);
+    let dataset = dataset::read(&files, "/data/vllm-cpu", "", &[]).unwrap();
+    assert_eq!(dataset.name, "vllm-cpu");
+    assert_eq!(only_task(&dataset).server.model, "/data/vllm-cpu/model");
+    assert_eq!(only_task(&dataset).workload.counter, TokenCounter::TokenIds);
 }
