@@ -1,0 +1,9 @@
+//! Judging from made-up launches: verdicts, the output check, properties, and error rates.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that meets the unexpected fails")]
+
+mod output;
+mod properties;
+mod rates;
+mod support;
+mod verdicts;
