@@ -1,5 +1,7 @@
 //! When requests are sent, how connections are kept, and how a load is stopped.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "all of it is test code")]
+
 mod support;
 
 use std::io;

@@ -1,5 +1,7 @@
 //! What the client makes of everything that a server can put on the wire.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "all of it is test code")]
+
 mod support;
 
 use std::sync::Arc;
@@ -164,7 +166,8 @@ async fn errors_and_nonsense_in_the_stream_fail_the_request_at_once() {
 #[tokio::test]
 async fn an_answer_is_whole_at_its_end_mark_whatever_the_connection_does_then() {
     let events = [&text_event(" größe"), &text_event(" 🦀"), &last_event(" end"), DONE].map(String::from);
-    let body: String = events.iter().map(|event| format!("{:x}\r\n{event}\r\n", event.len())).collect();
+    let chunks = events.map(|event| format!("{:x}\r\n{event}\r\n", event.len()));
+    let body = chunks.concat();
     for after in [After::Close, After::Hold] {
         for tail in ["", "nonsense"] {
             let answer = format!("{STREAM_HEAD}{body}{tail}");
