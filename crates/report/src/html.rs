@@ -13,6 +13,9 @@ use crate::words::{Piece, VerdictWord, how_to_read};
 /// The page's style. Colours are Okabe and Ito's, which people with colour-blindness can tell apart.
 const STYLE: &str = include_str!("html/style.css");
 
+/// With more tasks than this a browser draws each only when it comes into view.
+const DRAWN_AT_ONCE: usize = 20;
+
 /// What the page says besides the judgement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
@@ -50,7 +53,7 @@ pub fn page(view: &View, options: &Options) -> String {
                         @for fact in &view.facts { span { bdi { (fact) } } }
                     }
                 }
-                main { (body(view)) }
+                main.many[view.tasks.len() > DRAWN_AT_ONCE] { (body(view)) }
                 footer {
                     @if let Some(note) = &options.note { p { bdi { (crate::text::clean(note)) } } }
                 }

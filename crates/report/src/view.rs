@@ -129,10 +129,6 @@ pub struct ContrastView {
     pub sign_flip_p: Option<String>,
     /// The lower end of the interval, if it is a gain.
     pub proven: Option<String>,
-    /// What these blocks could find, such as `3.1 %`.
-    pub detectable: Option<String>,
-    /// Blocks that would decide.
-    pub blocks_needed: Option<u32>,
     /// Blocks that count.
     pub blocks: u32,
     /// The verdict in one sentence.
@@ -149,14 +145,12 @@ impl ContrastView {
         format!("{} vs {}", self.of, self.against)
     }
 
-    /// Returns the reason with what else a reader should know: charge, proven gain, detectable effect, blocks needed.
+    /// Returns the reason with what no column shows: charge, proven gain, sign-flip p.
     pub fn explanation(&self) -> String {
         let mut notes = Vec::new();
         notes.extend(self.charged_to.as_ref().map(|arm| format!("charged to {arm}")));
         notes.extend(self.proven.as_ref().map(|gain| format!("proven gain {gain}")));
         notes.extend(self.sign_flip_p.as_ref().map(|p| format!("sign-flip p {p}")));
-        notes.extend(self.detectable.as_ref().map(|mde| format!("these blocks can find {mde}")));
-        notes.extend(self.blocks_needed.map(|blocks| format!("about {blocks} blocks would decide")));
         if notes.is_empty() { self.reason.clone() } else { format!("{} ({})", self.reason, notes.join("; ")) }
     }
 }

@@ -187,8 +187,6 @@ fn contrast_view(contrast: &Contrast) -> ContrastView {
         p: finite(contrast.p).map(number::p_value),
         sign_flip_p: finite(contrast.sign_flip_p).map(number::p_value),
         proven: interval.filter(|(low, _)| *low > 0.0).map(|(low, _)| show(low.exp())),
-        detectable: finite(contrast.mde).map(|mde| number::signed_percent(mde).replace('+', "")),
-        blocks_needed: contrast.blocks_needed,
         blocks: contrast.blocks,
         reason: clean(&contrast.reason),
         charged_to: contrast.charged_to.as_ref().map(ToString::to_string),

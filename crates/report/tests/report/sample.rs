@@ -59,7 +59,7 @@ fn said(verdict: Verdict) -> &'static str {
         Verdict::Worse => "significantly slower, by at least the margin of 2 %",
         Verdict::Trivial => "faster, but by less than the margin of 2 %",
         Verdict::Equivalent => "no difference as large as the margin of 2 %",
-        Verdict::Inconclusive => "neither a difference nor its absence is shown",
+        Verdict::Inconclusive => "not enough evidence for a margin of 2 %; about 22 blocks would decide",
         Verdict::NothingToBeat => "the human commit is equivalent to the baseline",
         Verdict::AgentFailed | Verdict::Invalid | Verdict::NotMeasured | Verdict::NotRun => "no numbers",
     }
