@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_schema::block::{BlockLaunch, BlockSpec};
 use isobench_schema::event::{BlockEnd, Event, EventKind};
-use isobench_schema::failure::Failure;
+use isobench_schema::failure::{Charge, Failure};
 use isobench_schema::ids::{ArmId, BlockId, EnvironmentId, RunId, TaskId};
 use isobench_schema::outcome::{LaunchRecord, Outcome};
 use isobench_schema::plan::{Plan, PlannedBlock, PlannedTask, UnknownDesignError};
 
 use crate::next::Next;
 
-/// Complete blocks with a failed baseline from which on nothing can be judged, if they are also [`FAILED_SHARE`].
+/// Complete blocks with a failure of its own from which on an arm is given up, if they are also [`FAILED_SHARE`].
 const FAILED_BLOCKS: u32 = 2;
 
 /// One in so many of a task's blocks (10 %; methodology, section 4).
@@ -29,6 +29,8 @@ struct TaskProgress {
     baseline_failed: u32,
     /// Failures that an environment would only repeat.
     settled: BTreeMap<EnvironmentId, Failure>,
+    /// In how many complete blocks each arm failed by itself, with the last such failure.
+    failed: BTreeMap<ArmId, (u32, Failure)>,
     /// Milliseconds that launches of complete blocks took.
     launches_ms: f64,
 }
@@ -40,15 +42,35 @@ impl TaskProgress {
             return;
         }
         let mut baseline_failed = charged.contains_key(&ArmId::Baseline);
+        for (arm, failure) in charged {
+            self.count_failure(arm, failure);
+        }
         for record in launches {
             self.launches_ms += record.timeline.total_ms.map_or(0.0, isobench_schema::units::Millis::get);
             let Outcome::Failed { failure } = &record.outcome else { continue };
             baseline_failed |= record.launch.arm == ArmId::Baseline;
+            if failure.class.charge() == Charge::Arm {
+                self.count_failure(&record.launch.arm, failure);
+            }
             if failure.class.is_settled_before_launch() && !failure.transient {
                 self.settled.entry(record.environment.clone()).or_insert_with(|| failure.clone());
             }
         }
         self.baseline_failed += u32::from(baseline_failed);
+    }
+
+    fn count_failure(&mut self, arm: &ArmId, failure: &Failure) {
+        let (blocks, last) = self.failed.entry(arm.clone()).or_insert_with(|| (0, failure.clone()));
+        *blocks += 1;
+        last.clone_from(failure);
+    }
+
+    /// Returns the failure that an arm's further launches end with at once, if there is one: its environment would only
+    /// repeat it, or the arm has failed by itself in so many blocks that its verdict stands.
+    fn settled(&self, task: &PlannedTask, arm: &ArmId, environment: &EnvironmentId) -> Option<Failure> {
+        let is_decided = |blocks: u32| enough_failed(blocks, task);
+        let decided = self.failed.get(arm).filter(|(blocks, _)| is_decided(*blocks)).map(|(_, failure)| failure);
+        self.settled.get(environment).or(decided).cloned()
     }
 
     /// Returns why no further block is run although some are left, if so.
@@ -58,9 +80,13 @@ impl TaskProgress {
             return Some(TaskStop::Spoilt { spoilt });
         }
         let failed = self.baseline_failed;
-        let share = failed.saturating_mul(FAILED_SHARE) >= task.design.blocks();
-        (failed >= FAILED_BLOCKS && share).then_some(TaskStop::BaselineFailed { failed })
+        enough_failed(failed, task).then_some(TaskStop::BaselineFailed { failed })
     }
+}
+
+/// Returns whether an arm that failed in so many complete blocks is given up.
+fn enough_failed(failed: u32, task: &PlannedTask) -> bool {
+    failed >= FAILED_BLOCKS && failed.saturating_mul(FAILED_SHARE) >= task.design.blocks()
 }
 
 /// Why a task stops before its last block.
@@ -175,13 +201,24 @@ impl Progress {
         Ok(next)
     }
 
+    /// Returns everything that an attempt at a block needs, or `None` if the plan has no such block.
+    ///
+    /// # Errors
+    /// Returns the version of a design's algorithm that isn't known here.
+    pub fn spec_of(&self, plan: &Plan, id: &BlockId) -> Result<Option<BlockSpec>, UnknownDesignError> {
+        let Some(task) = plan.task(&id.task) else { return Ok(None) };
+        let blocks = Plan::blocks(task)?;
+        let block = blocks.iter().find(|block| block.block == id.block);
+        Ok(block.map(|block| BlockSpec { id: id.clone(), ..self.spec(plan, task, block) }))
+    }
+
     /// Returns everything that the next attempt at a block needs.
     fn spec(&self, plan: &Plan, task: &PlannedTask, block: &PlannedBlock) -> BlockSpec {
         let progress = self.tasks.get(&task.id);
         let attempts = progress.and_then(|progress| progress.attempts.get(&block.block)).copied().unwrap_or(0);
         let launch = |arm: &ArmId| {
             let planned = task.arms.iter().find(|planned| planned.arm == *arm)?;
-            let settled = progress.and_then(|progress| progress.settled.get(&planned.environment)).cloned();
+            let settled = progress.and_then(|progress| progress.settled(task, arm, &planned.environment));
             let environment = task.environments.get(&planned.environment)?.clone();
             Some(BlockLaunch { arm: arm.clone(), environment, settled })
         };

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_schema::comparability::KeyField;
 use isobench_schema::event::BlockEnd;
-use isobench_schema::failure::Failure;
+use isobench_schema::failure::{Charge, Failure};
 use isobench_schema::ids::ArmId;
 use isobench_schema::measurement::Direction;
+use isobench_schema::outcome::Outcome;
 use isobench_schema::plan::{Look, PlannedTask};
 use isobench_schema::verdict::BlockCounts;
 
@@ -30,6 +31,13 @@ impl<'a> Launch<'a> {
     /// Returns what was read of the launch, if it counts.
     pub(super) fn valid(&self) -> Option<&'a LaunchDigest> {
         self.input.digest.as_ref().filter(|_| self.failure.is_none())
+    }
+
+    /// Returns what was read of the launch, if nothing is charged to its arm so far: wrong answers count as such also where the
+    /// window was too short or the machine was disturbed.
+    pub(super) fn uncharged(&self) -> Option<&'a LaunchDigest> {
+        let charged = self.failure.as_ref().is_some_and(|failure| failure.class.charge() == Charge::Arm);
+        self.input.digest.as_ref().filter(|_| !charged && self.input.record.outcome == Outcome::Measured)
     }
 
     /// Returns the primary metric, if the launch counts and has it.

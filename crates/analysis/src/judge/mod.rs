@@ -35,7 +35,9 @@ mod reason;
 use std::collections::BTreeMap;
 
 use isobench_schema::event::BlockEnd;
+use isobench_schema::failure::{Charge, Failure};
 use isobench_schema::ids::{ArmId, BlockId, LaunchId, RunId, TaskId};
+use isobench_schema::outcome::Outcome;
 use isobench_schema::plan::{Plan, PlannedTask};
 use isobench_schema::verdict::{Contrast, Judgement, Standing, TaskJudgement, Verdict};
 
@@ -140,6 +142,29 @@ pub fn judge(input: &JudgeInput<'_>) -> Result<Judgement, JudgeError> {
         exclusions: input.plan.exclusions.clone(),
         problems: input.plan.problems.clone(),
     })
+}
+
+/// Returns what the checks find against the arms of one block whose launches were measured, by the evidence of this block alone.
+///
+/// Without the task, only what shows in a launch by itself is found.
+pub fn charged(task: Option<&PlannedTask>, attempt: &Attempt) -> BTreeMap<ArmId, Failure> {
+    let complete = Attempt { end: BlockEnd::Complete, ..attempt.clone() };
+    let chosen = task.and_then(|task| Some((task, TaskBlocks::choose(task, vec![&complete]).ok()?)));
+    let failures: Vec<(ArmId, Option<Failure>)> = match chosen {
+        Some((task, mut blocks)) => {
+            output::check(task, &mut blocks);
+            let launches = blocks.blocks.into_iter().flat_map(|block| block.launches);
+            launches.map(|launch| (launch.arm().clone(), launch.failure)).collect()
+        }
+        None => attempt.launches.iter().map(|input| (input.record.launch.arm.clone(), input.failure())).collect(),
+    };
+    let measured = |arm: &ArmId| {
+        let is_it = |input: &&LaunchInput| input.record.launch.arm == *arm;
+        attempt.launches.iter().find(is_it).is_some_and(|input| input.record.outcome == Outcome::Measured)
+    };
+    let is_charged = |failure: &Failure| failure.class.charge() == Charge::Arm;
+    let found = failures.into_iter().filter_map(|(arm, failure)| Some((arm, failure.filter(is_charged)?)));
+    found.filter(|(arm, _)| measured(arm)).collect()
 }
 
 fn judge_task(task: &PlannedTask, attempts: Vec<&Attempt>) -> Result<TaskJudgement, JudgeError> {

@@ -30,7 +30,7 @@ const BEYOND_BELIEF: f64 = 100.0;
 /// Tokens that evidence shows of each side.
 const EXCERPT: usize = 12;
 
-/// Adds to each launch the failure that shows beside the baseline's launches.
+/// Adds to each launch the failure that shows beside the baseline's launches. It comes before one that isn't charged to the arm.
 pub(super) fn check(task: &PlannedTask, blocks: &mut TaskBlocks<'_>) {
     let failures: Vec<Vec<Option<Failure>>> = match Reference::of(blocks) {
         None => return,
@@ -42,7 +42,7 @@ pub(super) fn check(task: &PlannedTask, blocks: &mut TaskBlocks<'_>) {
     };
     for (block, failures) in blocks.blocks.iter_mut().zip(failures) {
         for (launch, failure) in block.launches.iter_mut().zip(failures) {
-            launch.failure = launch.failure.take().or(failure);
+            launch.failure = failure.or(launch.failure.take());
         }
     }
 }
@@ -81,7 +81,7 @@ impl<'b, 'a> Reference<'b, 'a> {
 }
 
 fn found(task: &PlannedTask, reference: &Reference<'_, '_>, block: &Block<'_>, launch: &Launch<'_>) -> Option<Failure> {
-    let digest = launch.valid()?;
+    let digest = launch.uncharged()?;
     if *launch.arm() == ArmId::Baseline {
         return None;
     }
