@@ -20,6 +20,7 @@ const BLOCKS: u32 = 24;
 const ARMS: &[&str] = &["baseline", "human", "agent:x"];
 
 fn main() {
+    let (probe, answer) = (["pump house"; 32].join(" "), ["night shift"; 16].join(" "));
     let tasks: Vec<_> = (0..TASKS).map(|number| task(&format!("task-{number}"), ARMS, BLOCKS)).collect();
     let all: Vec<Attempt> = tasks
         .iter()
@@ -31,9 +32,9 @@ fn main() {
                     _ => 1.0,
                 };
                 with(scaled(launch, factor), |digest| {
-                    digest.probes_before = answers(&[&"pump house ".repeat(32); 8]);
+                    digest.probes_before = answers(&[probe.as_str(); 8]);
                     digest.probes_after = digest.probes_before.clone();
-                    digest.answers = answers(&[&"night shift ".repeat(16); 16]);
+                    digest.answers = answers(&[answer.as_str(); 16]);
                 })
             })
         })
