@@ -67,17 +67,18 @@ pub fn tag<T: Stored>() -> String {
     format!("isobench.{}/{}", T::NAME, T::VERSION)
 }
 
-/// Returns `value` as a JSON object with its format tag, keys sorted.
-///
-/// # Errors
-/// Returns an error if `value` can't be written as a JSON object.
-pub fn to_value<T: Stored>(value: &T) -> Result<Value, serde_json::Error> {
-    let mut object = serde_json::to_value(value)?;
-    let Some(map) = object.as_object_mut() else {
-        return Err(serde::ser::Error::custom("a stored format must be an object"));
-    };
-    map.insert("format".to_owned(), Value::String(tag::<T>()));
-    Ok(object)
+/// A value with its tag, which comes first.
+#[derive(Serialize)]
+struct Tagged<'a, T> {
+    format: String,
+    #[serde(flatten)]
+    value: &'a T,
+}
+
+impl<'a, T: Stored> Tagged<'a, T> {
+    fn new(value: &'a T) -> Self {
+        Self { format: tag::<T>(), value }
+    }
 }
 
 /// Returns `value` as indented JSON with its format tag and a last line end. Same input, same bytes.
@@ -85,7 +86,7 @@ pub fn to_value<T: Stored>(value: &T) -> Result<Value, serde_json::Error> {
 /// # Errors
 /// Returns an error if `value` can't be written as a JSON object.
 pub fn to_pretty<T: Stored>(value: &T) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string_pretty(&to_value(value)?)? + "\n")
+    Ok(serde_json::to_string_pretty(&Tagged::new(value))? + "\n")
 }
 
 /// Returns `value` as one line of JSON with its format tag, without a line end.
@@ -93,7 +94,7 @@ pub fn to_pretty<T: Stored>(value: &T) -> Result<String, serde_json::Error> {
 /// # Errors
 /// Returns an error if `value` can't be written as a JSON object.
 pub fn to_line<T: Stored>(value: &T) -> Result<String, serde_json::Error> {
-    serde_json::to_string(&to_value(value)?)
+    serde_json::to_string(&Tagged::new(value))
 }
 
 /// Reads a stored object of this version or an older one.
