@@ -142,9 +142,12 @@ pub(crate) struct RunArgs {
     /// The run's folder; by default named after the dataset and the plan, in `runs/`.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Print the plan that would run, and run nothing.
+    /// Print the plan that would run, or of a run's folder the specification of its next block, and run nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Take in the folder that `isobench block` left for a block of this run, before going on (repeatable).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) take_in: Vec<PathBuf>,
 }
 
 /// Arguments of `block`.

@@ -18,6 +18,7 @@ use isobench_schema::event::{BlockEnd, EventKind};
 use isobench_schema::failure::Failure;
 use isobench_schema::format;
 use isobench_schema::ids::{ArmId, Digest};
+use isobench_schema::plan::PlannedTask;
 use isobench_schema::outcome::{LaunchRecord, Outcome, evidence};
 use isobench_schema::verdict::Judgement;
 use isobench_store::{Artifacts, RunReader, layout, write_atomically};
@@ -138,10 +139,11 @@ fn read(
     Ok(reader.finish().map_err(|error| error.failure()))
 }
 
-/// Decides how a block ended, and what was found against which arm.
+/// Decides how a block ended, and what was found against which arm. Without the task, only what shows in a launch by
+/// itself is found.
 pub(crate) fn end_of_block(
     artifacts: &Artifacts,
-    spec: &BlockSpec,
+    (spec, task): (&BlockSpec, Option<&PlannedTask>),
     launches: &[LaunchRecord],
     digests: &mut Digests,
 ) -> Result<(BlockEnd, BTreeMap<ArmId, Failure>), CommandError> {
@@ -150,7 +152,9 @@ pub(crate) fn end_of_block(
         .iter()
         .map(|record| digests.input(artifacts, record, &rules))
         .collect::<Result<Vec<_>, CommandError>>()?;
-    Ok((block::end(&inputs), block::charged(spec, &inputs)))
+    let end = block::end(&inputs);
+    let attempt = Attempt { id: spec.id.clone(), end: end.clone(), launches: inputs };
+    Ok((end, judge::charged(task, &attempt)))
 }
 
 /// Judges a run from its evidence, and keeps the judgement.

@@ -2,31 +2,45 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use isobench_plan::choose::{Choice, inputs_needed, revisions_needed};
 use isobench_plan::dataset::Dataset;
+use isobench_runner::environment::PrepareContext;
 use isobench_runner::git::Repository;
 use isobench_runner::{inputs, inventory};
 use isobench_schema::facts::{Facts, Host, ResolvedRevision};
 
 use crate::exit::{CommandError, Exit, WithExit as _};
 
+/// How long one git command may take; a large repository that is mirrored for the first time is the longest.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
 /// Gathers what the planner needs for the chosen tasks.
 ///
 /// # Errors
 /// Returns an error if this machine can't look; a revision that isn't there is a fact.
-pub(crate) fn gather(dataset: &Dataset, choice: &Choice, cache: &Path) -> Result<Facts, CommandError> {
+pub(crate) fn gather(
+    dataset: &Dataset,
+    choice: &Choice,
+    cache: &Path,
+    cancel: &AtomicBool,
+) -> Result<Facts, CommandError> {
     let mut facts = Facts { host: host(dataset, cache), ..Facts::default() };
     let mut wanted: BTreeMap<String, Vec<_>> = BTreeMap::new();
     for (repository, revision) in revisions_needed(dataset, choice) {
         wanted.entry(repository).or_default().push(revision);
     }
+    let scratch = tempfile::tempdir().exit(Exit::Machine)?;
+    let log = scratch.path().join("log");
+    let context = PrepareContext { cache, scratch: scratch.path(), log: &log, timeout: PATIENCE, cancel };
     for (name, revisions) in wanted {
-        let opened = Repository::open(&name, cache).exit(Exit::Machine)?;
+        let opened = Repository::open(&name, &context).exit(Exit::Machine)?;
         let mut found = BTreeMap::new();
         for revision in revisions {
             let resolved = match &opened {
-                Ok(repository) => repository.resolve(&revision).exit(Exit::Machine)?,
+                Ok(repository) => repository.resolve(&revision, &context).exit(Exit::Machine)?,
                 Err(failure) => ResolvedRevision::Missing { failure: failure.clone() },
             };
             found.insert(revision.to_string(), resolved);

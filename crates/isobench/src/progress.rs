@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use isobench_analysis::measure::LaunchDigest;
-use isobench_analysis::stats::student::OneSample;
+use isobench_analysis::stats::OneSample;
 use isobench_report::live::{self, LiveState};
 use isobench_schema::event::Event;
 use isobench_schema::ids::{ArmId, TaskId};

@@ -8,6 +8,8 @@ pub mod proof;
 
 mod build;
 mod cache;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub(crate) mod lock;
 mod manifest;
 mod overlay;

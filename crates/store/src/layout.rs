@@ -23,8 +23,11 @@ pub const DERIVED: &str = "derived";
 /// The start of the name of a file that isn't whole yet.
 pub const TEMPORARY: &str = "tmp-";
 
+/// The dataset that a run was made from, where it brought its own, as the demo does.
+pub const DATASET: &str = "dataset";
+
 /// Everything that may lie in a run's or a block's folder besides unfinished files.
-const KNOWN: [&str; 9] = [PLAN, FACTS, SPEC, COMPLETE, EVENTS, ARTIFACTS, LOCK, WORK, DERIVED];
+const KNOWN: [&str; 10] = [PLAN, FACTS, SPEC, COMPLETE, EVENTS, ARTIFACTS, LOCK, WORK, DERIVED, DATASET];
 
 /// Returns whether a file or folder of that name may lie in a run's or a block's folder.
 pub(crate) fn is_known(name: &str) -> bool {

@@ -14,7 +14,7 @@ use isobench_store::BlockStore;
 
 use super::Context;
 use crate::args::BlockArgs;
-use crate::coordinator::{block_error, disk_is_full, marker};
+use crate::coordinator::{block_error, marker};
 use crate::evidence::{self, Digests};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::interrupt;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &BlockArgs, context: Context) -> Result<Exit, CommandErr
         return Ok(Exit::Interrupted);
     }
     let mut digests = Digests::default();
-    let (end, charged) = evidence::end_of_block(store.artifacts(), &spec, &result.launches, &mut digests)?;
+    let (end, charged) = evidence::end_of_block(store.artifacts(), (&spec, None), &result.launches, &mut digests)?;
     let complete = matches!(end, BlockEnd::Complete);
     store
         .finish(&BlockComplete { id: spec.id.clone(), end, launches: result.launches, charged })
@@ -76,7 +76,7 @@ struct BlockSink<'a> {
 }
 
 fn failed<E: std::error::Error + Send + Sync + 'static>(what: String) -> impl FnOnce(E) -> SinkError {
-    move |error| SinkError { what, disk_full: disk_is_full(&error), source: Box::new(error) }
+    move |error| SinkError { what, disk_full: isobench_store::is_disk_full(&error), source: Box::new(error) }
 }
 
 impl Sink for BlockSink<'_> {

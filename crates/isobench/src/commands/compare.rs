@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use isobench_analysis::stats::student::OneSample;
+use isobench_analysis::stats::OneSample;
 use isobench_analysis::validity::LaunchRules;
 use isobench_schema::comparability::{ComparabilityKey, KeyField};
 use isobench_schema::event::{BlockEnd, EventKind};

@@ -85,8 +85,7 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
         let PhaseSummary { completed, failed, .. } = summary.exit(Exit::Machine)?;
         context.terminal.status(&format!("{phase}: {completed} completed, {failed} failed"));
     }
-    writer.flush().exit(Exit::Machine)?;
-    let digest = writer.into_inner().reader.finish().exit(Exit::Error)?;
+    let digest = writer.finish().exit(Exit::Machine)?.reader.finish().exit(Exit::Error)?;
     print(args, context, &model, &workload, &digest)?;
     Ok(match (watch.stop.cause(), digest.findings.is_empty()) {
         (Some(StopCause::Interrupted), _) => Exit::Interrupted,

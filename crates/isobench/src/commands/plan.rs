@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use isobench_plan::choose::Choice;
 use isobench_plan::planner::{self, PlanOptions};
 use isobench_plan::setting::Setting;
 use isobench_report::terminal as report;
+use isobench_schema::environment::Isolation;
 use isobench_schema::facts::Facts;
 use isobench_schema::format;
 use isobench_schema::ids::TaskId;
@@ -42,12 +44,13 @@ pub(crate) fn make(
     let choice = choice(args)?;
     let cache = super::cache_folder(args.cache.as_ref())?;
     context.terminal.status("looking at this machine and at the revisions");
-    let facts = facts::gather(&dataset, &choice, &cache)?;
+    let facts = facts::gather(&dataset, &choice, &cache, &AtomicBool::new(false))?;
     let options = PlanOptions {
         seed: args.seed,
         choice,
         allow_unisolated: args.allow_unisolated,
-        planner: env!("CARGO_PKG_VERSION").to_owned(),
+        planner_version: env!("CARGO_PKG_VERSION").to_owned(),
+        isolation: Isolation::None,
         baseline_against_itself: args.against_itself,
     };
     let plan = planner::plan(&dataset, &facts, &options).exit(Exit::Usage)?;

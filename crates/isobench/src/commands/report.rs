@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use isobench_report::terminal::{self, Style};
-use isobench_report::view::View;
-use isobench_report::{csv, html, markdown};
+use isobench_report::{csv, html, markdown, view};
 use isobench_schema::format;
 use isobench_schema::verdict::Judgement;
 use isobench_store::{layout, write_atomically};
@@ -30,7 +29,7 @@ pub(crate) fn run(args: &ReportArgs, context: Context) -> Result<Exit, CommandEr
 }
 
 fn render(judgement: &Judgement, format: FormatArg, style: Style) -> Result<String, CommandError> {
-    let view = View::new(judgement);
+    let view = view::view(judgement, None);
     Ok(match format {
         FormatArg::Terminal => terminal::judgement(&view, style),
         FormatArg::Markdown => markdown::judgement(&view),

@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use isobench_plan::next::Next;
+use isobench_plan::progress::Progress;
 use isobench_schema::event::RunEnd;
 use isobench_schema::facts::Facts;
 use isobench_schema::format;
 use isobench_schema::ids::RunId;
 use isobench_schema::plan::Plan;
 use isobench_schema::verdict::{Judgement, Verdict};
-use isobench_store::{OpenRunError, RunStore, layout};
+use isobench_store::{OpenRunError, RunStore, TakenIn, layout};
 
 use super::{Context, plan};
 use crate::args::RunArgs;
@@ -21,7 +23,15 @@ use crate::{evidence, interrupt, progress};
 pub(crate) fn run(args: &RunArgs, context: Context) -> Result<Exit, CommandError> {
     let cache = super::cache_folder(args.choice.cache.as_ref())?;
     if args.what.join(layout::EVENTS).is_file() {
+        if args.dry_run {
+            return show_next(&args.what, context);
+        }
+        take_in(&args.what, &args.take_in, context)?;
         return resume(&args.what, cache, context);
+    }
+    if let Some(block) = args.take_in.first() {
+        let message = format!("`{}` can only be taken in by the run that it belongs to", block.display());
+        return Err(CommandError::new(Exit::Usage, message).hint("name the run's folder: isobench run RUN --take-in DIR"));
     }
     let (plan, facts) = match plan_folder(&args.what) {
         Some(folder) => read_plan(&folder)?,
@@ -64,6 +74,38 @@ pub(crate) fn start(
 pub(crate) fn resume(folder: &Path, cache: PathBuf, context: Context) -> Result<Exit, CommandError> {
     let store = RunStore::open(folder).map_err(|error| open_error(error, folder))?;
     execute(store, cache, context)
+}
+
+/// Takes the folders of finished blocks into their run.
+fn take_in(folder: &Path, blocks: &[PathBuf], context: Context) -> Result<(), CommandError> {
+    if blocks.is_empty() {
+        return Ok(());
+    }
+    let mut store = RunStore::open(folder).map_err(|error| open_error(error, folder))?;
+    for block in blocks {
+        let word = match isobench_store::take_in(&mut store, block).exit(Exit::Usage)? {
+            TakenIn::Added => "taken in",
+            TakenIn::AlreadyThere => "is in the run already",
+        };
+        context.terminal.status(&format!("`{}` {word}", block.display()));
+    }
+    Ok(())
+}
+
+/// Prints the specification of the next block of a run.
+fn show_next(folder: &Path, context: Context) -> Result<Exit, CommandError> {
+    let reader = evidence::open(folder)?;
+    let mut progress = Progress::new(reader.run().clone());
+    for event in reader.events().exit(Exit::Error)? {
+        progress.apply(&event.exit(Exit::Error)?);
+    }
+    match progress.next(reader.plan()).exit(Exit::Usage)? {
+        Next::Block(spec) => {
+            context.terminal.data(&format::to_pretty(spec.as_ref()).exit(Exit::Error)?);
+            Ok(Exit::Success)
+        }
+        Next::Finished => Err(CommandError::new(Exit::NothingToRun, "the run is finished: no block is left")),
+    }
 }
 
 fn open_error(error: OpenRunError, folder: &Path) -> CommandError {

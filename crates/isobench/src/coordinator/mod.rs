@@ -149,10 +149,11 @@ fn run_block(
     };
     let mut sink = StoreSink { store, watch, work: &work };
     let result = block::run(spec, &context, &mut sink).map_err(block_error)?;
+    let task = store.plan().task(&spec.id.task);
     let (end, charged) = if result.interrupted {
         (BlockEnd::Interrupted, std::collections::BTreeMap::new())
     } else {
-        evidence::end_of_block(store.artifacts(), spec, &result.launches, digests)?
+        evidence::end_of_block(store.artifacts(), (spec, task), &result.launches, digests)?
     };
     let rules = LaunchRules::of_block(spec);
     for record in &result.launches {
@@ -192,23 +193,11 @@ pub(crate) fn block_error(error: RunBlockError) -> CommandError {
 
 /// Returns the error of a record that can't be written.
 fn not_written(error: isobench_store::AppendError) -> CommandError {
-    let disk_full = disk_is_full(&error);
+    let disk_full = isobench_store::is_disk_full(&error);
     let command = CommandError::from_error(if disk_full { Exit::Machine } else { Exit::Error }, error);
     if disk_full {
         command.hint("the disk is full: free some room, then give the same command again to resume")
     } else {
         command
     }
-}
-
-/// Returns whether a full disk is among an error's causes.
-pub(crate) fn disk_is_full(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut source = Some(error);
-    while let Some(error) = source {
-        if error.downcast_ref::<std::io::Error>().is_some_and(isobench_store::is_disk_full) {
-            return true;
-        }
-        source = error.source();
-    }
-    false
 }

@@ -87,7 +87,11 @@ pub(super) fn close_open_attempts(
     for (id, order) in store.open_attempts() {
         let work = work_folder(store, &id)?;
         let kept = fs::read(work.join(SPEC)).ok().and_then(|bytes| format::from_slice::<BlockSpec>(&bytes).ok());
-        let Some(spec) = kept.or_else(|| progress.spec_of(plan, &id)) else {
+        let spec = match kept {
+            Some(spec) => Some(spec),
+            None => progress.spec_of(plan, &id).exit(Exit::Usage)?,
+        };
+        let Some(spec) = spec else {
             let message = format!("the plan has no block `{id}`, which the record says has begun");
             return Err(CommandError::new(Exit::Error, message).hint("`isobench verify` tells what else is wrong"));
         };

@@ -20,7 +20,7 @@ pub(super) struct StoreSink<'a> {
 
 fn failed<E: std::error::Error + Send + Sync + 'static>(what: String) -> impl FnOnce(E) -> SinkError {
     move |error| {
-        let disk_full = super::disk_is_full(&error);
+        let disk_full = isobench_store::is_disk_full(&error);
         SinkError { what, disk_full, source: Box::new(error) }
     }
 }
