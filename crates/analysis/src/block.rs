@@ -14,9 +14,9 @@ use crate::launch::LaunchInput;
 /// | every arm failed by the same class | spoilt by it: the baseline is the control |
 /// | anything else, an arm's own failures included | complete |
 ///
-/// How often a block may be replaced is counted elsewhere. Two kinds of failure never spoil a block, because a new attempt would
-/// only repeat them: `window-too-short` and `over-saturated`, which are faults of the plan, and in the third rule what is settled
-/// before a launch. Such a block is complete, and the launches concerned don't count.
+/// How often a block may be replaced is counted elsewhere. Two kinds of failure never spoil a block, because a new
+/// attempt would only repeat them: `window-too-short` and `over-saturated`, which are faults of the plan, and in the
+/// third rule what is settled before a launch. Such a block is complete, and the launches concerned don't count.
 pub fn end(launches: &[LaunchInput]) -> BlockEnd {
     let failures: Vec<Option<Failure>> = launches.iter().map(LaunchInput::failure).collect();
     let failed = || failures.iter().flatten();

@@ -85,8 +85,8 @@ fn judgement(task: &PlannedTask, blocks: &TaskBlocks<'_>, arm: &ArmId) -> ArmJud
     }
 }
 
-/// Returns the arm's own failure if it hit at least two blocks, or at least 10 % of them. Before the first look is complete, the share
-/// is of that look's blocks.
+/// Returns the arm's own failure if it hit at least two blocks, or at least 10 % of them. Before the first look is
+/// complete, the share is of that look's blocks.
 fn own_failure(task: &PlannedTask, blocks: &TaskBlocks<'_>, arm: &ArmId) -> Option<OwnFailure> {
     let mut counts = Counts::default();
     let mut complete = 0;

@@ -33,8 +33,8 @@ impl<'a> Launch<'a> {
         self.input.digest.as_ref().filter(|_| self.failure.is_none())
     }
 
-    /// Returns what was read of the launch, if nothing is charged to its arm so far: wrong answers count as such also where the
-    /// window was too short or the machine was disturbed.
+    /// Returns what was read of the launch, if nothing is charged to its arm so far: wrong answers count as such also
+    /// where the window was too short or the machine was disturbed.
     pub(super) fn uncharged(&self) -> Option<&'a LaunchDigest> {
         let charged = self.failure.as_ref().is_some_and(|failure| failure.class.charge() == Charge::Arm);
         self.input.digest.as_ref().filter(|_| !charged && self.input.record.outcome == Outcome::Measured)
@@ -46,8 +46,8 @@ impl<'a> Launch<'a> {
         (value.is_finite() && value > 0.0).then_some(value)
     }
 
-    /// Returns the fields in which the launch can't be compared with another one of its block: those of their keys, and seed and
-    /// prompts as the client recorded them.
+    /// Returns the fields in which the launch can't be compared with another one of its block: those of their keys, and
+    /// seed and prompts as the client recorded them.
     pub(super) fn differences(&self, other: &Self) -> Vec<KeyField> {
         let mut fields = self.input.record.key.differences(&other.input.record.key);
         if let (Some(own), Some(its)) = (&self.input.digest, &other.input.digest) {
@@ -65,7 +65,7 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// A block's complete attempt, its launches in the order of their positions.
+/// The attempt at a block that counts, its launches in the order of their positions.
 #[derive(Debug)]
 pub(super) struct Block<'a> {
     pub(super) block: u32,
@@ -97,17 +97,17 @@ pub(super) struct TaskBlocks<'a> {
     pub(super) counts: BlockCounts,
     /// The last look whose blocks are all done, if there is one.
     pub(super) look: Option<Look>,
-    /// The complete blocks of that look, or all of them if no look is complete; in order.
+    /// The blocks of that look that are done, or all of them if no look is complete; in order.
     pub(super) blocks: Vec<Block<'a>>,
-    /// What spoilt those blocks of the look that weren't replaced any more.
-    pub(super) lost: Vec<&'a Failure>,
 }
 
 impl<'a> TaskBlocks<'a> {
-    /// Chooses the one complete attempt of each block, and the look.
+    /// Chooses the one attempt of each block that counts, and the look.
     ///
-    /// A block is done if it has a complete attempt, or if infrastructure spoilt its last one and the task's replacements are used up.
-    /// A look is complete when all its blocks are done; later blocks don't count at it.
+    /// A block is done if it has a complete attempt, or if infrastructure spoilt its last one and the task's
+    /// replacements are used up; of the latter those launches count that failed in nothing, so that one arm's
+    /// misfortune doesn't undo the others. A look is complete when all its blocks are done; later blocks don't count at
+    /// it.
     pub(super) fn choose(task: &PlannedTask, attempts: Vec<&'a Attempt>) -> Result<Self, JudgeError> {
         let planned = task.design.blocks();
         let mut counts = BlockCounts { planned, ..BlockCounts::default() };
@@ -129,24 +129,20 @@ impl<'a> TaskBlocks<'a> {
             }
         }
         let used_up = counts.spoilt > task.design.replacements;
-        let mut lost: BTreeMap<u32, &Failure> = BTreeMap::new();
+        let mut done = complete;
         for (block, attempt) in last {
-            match &attempt.end {
-                BlockEnd::Spoilt { failure } if used_up && !complete.contains_key(&block) => {
-                    lost.insert(block, failure);
+            match attempt.end {
+                BlockEnd::Spoilt { .. } if used_up => {
+                    done.entry(block).or_insert(attempt);
                 }
                 BlockEnd::Spoilt { .. } | BlockEnd::Complete | BlockEnd::Interrupted => {}
             }
         }
-        let is_done = |block: u32| complete.contains_key(&block) || lost.contains_key(&block);
         let looks = task.design.looks.iter().copied();
-        let look = looks.take_while(|look| (0..look.blocks).all(is_done)).last();
-        let within = |block: u32| look.is_none_or(|look| block < look.blocks);
-        complete.retain(|block, _| within(*block));
-        lost.retain(|block, _| within(*block));
-        let blocks =
-            complete.into_iter().map(|(block, attempt)| Block { block, launches: launches(attempt) }).collect();
-        Ok(Self { counts, look, blocks, lost: lost.into_values().collect() })
+        let look = looks.take_while(|look| (0..look.blocks).all(|block| done.contains_key(&block))).last();
+        done.retain(|block, _| look.is_none_or(|look| *block < look.blocks));
+        let blocks = done.into_iter().map(|(block, attempt)| Block { block, launches: launches(attempt) }).collect();
+        Ok(Self { counts, look, blocks })
     }
 
     /// Returns which launches can't be compared, and in what.

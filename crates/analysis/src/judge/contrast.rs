@@ -11,11 +11,14 @@ use super::blocks::TaskBlocks;
 use super::reason;
 use crate::stats::{
     Interval, OneSample, blocks_for_difference, blocks_for_equivalence, hodges_lehmann, mean,
-    minimum_detectable_effect, sign_flip_p,
+    minimum_detectable_effect, serial_correlation, sign_flip_p,
 };
 
 /// An interval needs this many blocks.
 pub(super) const FEWEST_BLOCKS: usize = 5;
+
+/// Block differences with a positive serial correlation of a p below this are no independent evidence.
+const SERIAL: f64 = 0.01;
 
 /// The numbers of a look, all on the log scale.
 struct Numbers {
@@ -109,8 +112,8 @@ fn by_numbers(task: &PlannedTask, blocks: &TaskBlocks<'_>, arms: &Arms, contrast
         (contrast.verdict, contrast.reason) = too_few(blocks, arms, contrast);
         return;
     };
-    let purpose = format!("sign flips of {} against {}", contrast.of, contrast.against);
-    contrast.sign_flip_p = sign_flip_p(&values, derive_seed(task.design.seed, &purpose));
+    let purpose = format!("{} against {}", contrast.of, contrast.against);
+    contrast.sign_flip_p = sign_flip_p(&values, derive_seed(task.design.seed, &format!("sign flips of {purpose}")));
     contrast.mde = minimum_detectable_effect(sample.deviation, values.len(), look.level);
     let Some(numbers) = numbers(&sample, look) else {
         contrast.reason = format!("the levels of the look after {} blocks are not between 0 and 1", look.blocks);
@@ -120,6 +123,11 @@ fn by_numbers(task: &PlannedTask, blocks: &TaskBlocks<'_>, arms: &Arms, contrast
         (Some(numbers.p), Some(numbers.interval.low), Some(numbers.interval.high));
     (contrast.equivalence_low, contrast.equivalence_high) =
         (Some(numbers.equivalence.low), Some(numbers.equivalence.high));
+    let drift = serial_correlation(&values, derive_seed(task.design.seed, &format!("orders of {purpose}")));
+    if let Some(drift) = drift.filter(|drift| drift.p < SERIAL) {
+        contrast.reason = reason::drift(contrast, look, drift);
+        return;
+    }
     let margin = task.metric.margin.ln_1p();
     contrast.verdict = verdict(&sample, &numbers, look, margin);
     if contrast.verdict == Verdict::Inconclusive {
@@ -148,8 +156,9 @@ fn verdict(sample: &OneSample, numbers: &Numbers, look: Look, margin: f64) -> Ve
     }
 }
 
-/// Returns the fewest blocks that would decide with a power of 80 % if the truth were as estimated: a difference at least as large as
-/// the margin, or equivalence below it. `None` where no number of blocks up to 10,000 would, close to the margin.
+/// Returns the fewest blocks that would decide with a power of 80 % if the truth were as estimated: a difference at
+/// least as large as the margin, or equivalence below it. `None` where no number of blocks up to 10,000 would, close to
+/// the margin.
 fn blocks_needed(sample: &OneSample, look: Look, margin: f64) -> Option<u32> {
     let (spread, difference) = (sample.deviation, sample.mean);
     let needed = if difference.abs() >= margin {
@@ -164,10 +173,7 @@ fn blocks_needed(sample: &OneSample, look: Look, margin: f64) -> Option<u32> {
 fn too_few(blocks: &TaskBlocks<'_>, arms: &Arms, contrast: &Contrast) -> (Verdict, String) {
     let pair = [&contrast.of, &contrast.against];
     let failures = || pair.iter().filter_map(|arm| arms.judgement(arm)?.failures.first());
-    let most: Option<&Failure> = failures()
-        .max_by_key(|counted| counted.launches)
-        .map(|counted| &counted.failure)
-        .or_else(|| blocks.lost.first().copied());
+    let most: Option<&Failure> = failures().max_by_key(|counted| counted.launches).map(|counted| &counted.failure);
     let told = reason::too_few(blocks, contrast, most);
     if contrast.differences.len() >= FEWEST_BLOCKS {
         return (Verdict::Inconclusive, told);

@@ -12,19 +12,21 @@
 //! | 6 | under 5 blocks can be compared, for a broken check that no arm answers for | `invalid` |
 //! | 7 | none can be compared, because the baseline or the human arm has no launch that counts | `not-measured` |
 //! | 8 | under 5 blocks can be compared, or no look is complete | `inconclusive` |
-//! | 9 | p is below the look's level and the estimate is at least the margin | `better` or `worse` |
-//! | 10 | p is below the look's level and the difference is equivalent | `trivial` |
-//! | 11 | two one-sided tests at the look's level find the difference inside the margin | `equivalent` |
-//! | 12 | anything else | `inconclusive` |
+//! | 9 | the differences have a positive serial correlation (p < 0.01): drift | `inconclusive` |
+//! | 10 | p is below the look's level and the estimate is at least the margin | `better` or `worse` |
+//! | 11 | p is below the look's level and the difference is equivalent | `trivial` |
+//! | 12 | two one-sided tests at the look's level find the difference inside the margin | `equivalent` |
+//! | 13 | anything else | `inconclusive` |
 //!
-//! Rule 2 comes before an agent's failure, so that all agents are kept out of the win rates of a task that can't rank them; how the
-//! agent did against the baseline has its own contrast.
+//! Rule 2 comes before an agent's failure, so that all agents are kept out of the win rates of a task that can't rank
+//! them; how the agent did against the baseline has its own contrast.
 //!
-//! An arm *failed by itself* if its own failures hit at least two blocks, or at least 10 % of them. Its own are those of a class that
-//! is charged to the arm, unless every arm of the block failed by it. The kind of verdict follows from its most frequent class.
+//! An arm *failed by itself* if its own failures hit at least two blocks, or at least 10 % of them. Its own are those
+//! of a class that is charged to the arm, unless every arm of the block failed by it. The kind of verdict follows from
+//! its most frequent class.
 //!
-//! All differences are natural logarithms of ratios, positive is better. The margin δ is ln(1 + margin) on that scale, so that a
-//! margin of 2 % means a speed-up of 1.02, or of 1/1.02.
+//! All differences are natural logarithms of ratios, positive is better. The margin δ is ln(1 + margin) on that scale,
+//! so that a margin of 2 % means a speed-up of 1.02, or of 1/1.02.
 
 mod arms;
 mod blocks;
@@ -144,7 +146,8 @@ pub fn judge(input: &JudgeInput<'_>) -> Result<Judgement, JudgeError> {
     })
 }
 
-/// Returns what the checks find against the arms of one block whose launches were measured, by the evidence of this block alone.
+/// Returns what the checks find against the arms of one block whose launches were measured, by the evidence of this
+/// block alone.
 ///
 /// Without the task, only what shows in a launch by itself is found.
 pub fn charged(task: Option<&PlannedTask>, attempt: &Attempt) -> BTreeMap<ArmId, Failure> {

@@ -1,17 +1,17 @@
 //! What only shows beside the baseline: wrong answers, and a ratio beyond belief.
 //!
-//! The output check compares an arm's probes with the baseline's of the same block. Two answers agree as far as their common start
-//! reaches, over the longer one's length; probes agree by the mean. The arm must agree with the baseline as well as the baseline
-//! agrees with itself, less the task's margin. The baseline's agreement with itself is the lower of two: before against after the
-//! window within its launches, and between its launches of different blocks (the probes are the same in all). It is the lower one
-//! because an arm is a different launch too. Where the baseline has no launch of the same block that counts, its nearest one stands
-//! in.
+//! The output check compares an arm's probes with the baseline's of the same block. Two answers agree as far as their
+//! common start reaches, over the longer one's length; probes agree by the mean. The arm must agree with the baseline
+//! as well as the baseline agrees with itself, less the task's margin. The baseline's agreement with itself is the
+//! lower of two: before against after the window within its launches, and between its launches of different blocks (the
+//! probes are the same in all). It is the lower one because an arm is a different launch too. Where the baseline has no
+//! launch of the same block that counts, its nearest one stands in.
 //!
-//! An engine could recognise probes. So, where answers are greedy and the baseline agrees with itself exactly, an agent's measured
-//! answers are compared with the baseline's in the same way, request by request within the block. The baseline can't be compared with
-//! itself in these, as each block has its own prompts, and batching may change answers that a lone probe doesn't; the human arm is
-//! the control for that: if its measured answers agree less than the margin allows, batching changes answers in this engine, and an
-//! agent must only agree half as well as the human arm does.
+//! An engine could recognise probes. So, where answers are greedy and the baseline agrees with itself exactly, an
+//! agent's measured answers are compared with the baseline's in the same way, request by request within the block. The
+//! baseline can't be compared with itself in these, as each block has its own prompts, and batching may change answers
+//! that a lone probe doesn't; the human arm is the control for that: if its measured answers agree less than the margin
+//! allows, batching changes answers in this engine, and an agent must only agree half as well as the human arm does.
 
 use isobench_schema::comparability::KeyField;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
@@ -30,7 +30,8 @@ const BEYOND_BELIEF: f64 = 100.0;
 /// Tokens that evidence shows of each side.
 const EXCERPT: usize = 12;
 
-/// Adds to each launch the failure that shows beside the baseline's launches. It comes before one that isn't charged to the arm.
+/// Adds to each launch the failure that shows beside the baseline's launches. It comes before one that isn't charged to
+/// the arm.
 pub(super) fn check(task: &PlannedTask, blocks: &mut TaskBlocks<'_>) {
     let failures: Vec<Vec<Option<Failure>>> = match Reference::of(blocks) {
         None => return,

@@ -8,6 +8,7 @@ use isobench_schema::verdict::{BlockCounts, Contrast, Verdict};
 use super::arms::OwnFailure;
 use super::blocks::{Launch, TaskBlocks};
 use super::contrast::FEWEST_BLOCKS;
+use crate::stats::SerialCorrelation;
 
 /// Returns the arm's name inside a sentence.
 pub(super) fn name(arm: &ArmId) -> String {
@@ -56,28 +57,32 @@ fn reason_without_failure(blocks: &TaskBlocks<'_>, contrast: &Contrast) -> Strin
     }
 }
 
+/// Returns why blocks that depend on each other decide nothing.
+pub(super) fn drift(contrast: &Contrast, look: Look, drift: SerialCorrelation) -> String {
+    format!(
+        "{}, but drift: the differences follow those of the block before (serial correlation {:.2}, p = {:.4})",
+        difference(contrast, look),
+        drift.correlation,
+        drift.p
+    )
+}
+
 /// Returns what the numbers say.
 pub(super) fn decided(contrast: &Contrast, look: Look, margin: f64) -> String {
-    let against = name(&contrast.against);
-    let ratio = ratio(contrast.estimate);
-    let blocks = counted(contrast.blocks);
-    let p = contrast.p.map_or_else(String::new, p_value);
-    let difference = format!(
-        "{ratio}x as fast as {against} ({} interval {} to {}, {p}, {blocks})",
-        percent(1.0 - look.level),
-        self::ratio(contrast.low),
-        self::ratio(contrast.high)
-    );
+    let difference = difference(contrast, look);
     let margin = percent(margin);
     match contrast.verdict {
         Verdict::Better => format!("{difference}, faster by at least the margin of {margin}"),
         Verdict::Worse => format!("{difference}, slower by at least the margin of {margin}"),
         Verdict::Trivial => format!("{difference}, a proven difference that is smaller than the margin of {margin}"),
         Verdict::Equivalent => format!(
-            "{ratio}x as fast as {against} ({} interval {} to {}, {blocks}), no difference as large as the margin of {margin}",
+            "{}x as fast as {} ({} interval {} to {}, {}), no difference as large as the margin of {margin}",
+            ratio(contrast.estimate),
+            name(&contrast.against),
             percent(1.0 - 2.0 * look.equivalence_level),
-            self::ratio(contrast.equivalence_low),
-            self::ratio(contrast.equivalence_high)
+            ratio(contrast.equivalence_low),
+            ratio(contrast.equivalence_high),
+            counted(contrast.blocks)
         ),
         Verdict::Inconclusive
         | Verdict::NothingToBeat
@@ -86,6 +91,19 @@ pub(super) fn decided(contrast: &Contrast, look: Look, margin: f64) -> String {
         | Verdict::NotMeasured
         | Verdict::NotRun => format!("{difference}, not enough evidence for a margin of {margin}{}", outlook(contrast)),
     }
+}
+
+fn difference(contrast: &Contrast, look: Look) -> String {
+    format!(
+        "{}x as fast as {} ({} interval {} to {}, {}, {})",
+        ratio(contrast.estimate),
+        name(&contrast.against),
+        percent(1.0 - look.level),
+        ratio(contrast.low),
+        ratio(contrast.high),
+        contrast.p.map_or_else(String::new, p_value),
+        counted(contrast.blocks)
+    )
 }
 
 fn outlook(contrast: &Contrast) -> String {

@@ -48,8 +48,8 @@ impl Answer {
         Self { index: record.index, line, tokens, kept, whole }
     }
 
-    /// Returns how far two answers agree, from 0 to 1: the length of what they have in common from the start, over the length
-    /// of the longer one. Of what wasn't kept nothing counts as common, unless all of it is equal.
+    /// Returns how far two answers agree, from 0 to 1: the length of what they have in common from the start, over the
+    /// length of the longer one. Of what wasn't kept nothing counts as common, unless all of it is equal.
     pub fn agreement(&self, other: &Self) -> f64 {
         if self.tokens == other.tokens && self.kept == other.kept && self.whole == other.whole {
             return 1.0;
@@ -78,30 +78,18 @@ impl Answer {
     }
 }
 
-/// Returns how far the answers to the same requests agree on average, from 0 to 1; an answer that the other side lacks agrees in
-/// nothing. Both are sorted by index. `None` if neither side has any.
+/// Returns how far the answers to the same requests agree on average, from 0 to 1. Requests that only one side has an
+/// answer to don't count: whether so many may fail is another check. `None` if there is no request with two answers.
+/// Both are sorted by index.
 pub(crate) fn agreement(a: &[Answer], b: &[Answer]) -> Option<f64> {
-    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    let mut others = b.iter().peekable();
     let (mut sum, mut count) = (0.0, 0_usize);
-    loop {
-        match (a.peek(), b.peek()) {
-            (None, None) => break,
-            (Some(left), Some(right)) if left.index == right.index => {
-                sum += left.agreement(right);
-                a.next();
-                b.next();
-            }
-            (Some(left), Some(right)) if left.index > right.index => {
-                b.next();
-            }
-            (Some(_), _) => {
-                a.next();
-            }
-            (None, Some(_)) => {
-                b.next();
-            }
+    for answer in a {
+        while others.next_if(|other| other.index < answer.index).is_some() {}
+        if let Some(other) = others.next_if(|other| other.index == answer.index) {
+            sum += answer.agreement(other);
+            count += 1;
         }
-        count += 1;
     }
     (count > 0).then(|| sum / length(count))
 }
@@ -150,10 +138,11 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_answer_agrees_in_nothing() {
-        let at = |index| Answer { index, ..words("a b", 9) };
-        assert_eq!(agreement(&[at(0), at(1)], &[at(1)]), Some(0.5));
-        assert_eq!(agreement(&[at(0)], &[at(1)]), Some(0.0));
+    fn only_requests_with_two_answers_are_compared() {
+        let at = |index, text| Answer { index, ..words(text, 9) };
+        let mine = [at(0, "a b"), at(1, "a b"), at(3, "a b")];
+        assert_eq!(agreement(&mine, &[at(1, "a x"), at(2, "x"), at(3, "a b")]), Some(0.75));
+        assert_eq!(agreement(&mine, &[at(2, "a b")]), None);
         assert_eq!(agreement(&[], &[]), None);
     }
 

@@ -95,7 +95,8 @@ pub(crate) struct Samples {
     pub(crate) window: Vec<Sample>,
     /// The probes before and after it.
     pub(crate) probes: Vec<Sample>,
-    /// Inter-token gaps of completed requests of the window in milliseconds, with the number of tokens that each stands for.
+    /// Inter-token gaps of completed requests of the window in milliseconds, with the number of tokens that each stands
+    /// for.
     pub(crate) gaps_ms: Vec<(f64, u64)>,
 }
 
@@ -133,7 +134,8 @@ impl RecordReader {
         }
     }
 
-    /// Takes the next bytes. The first thing wrong is kept for [`RecordReader::finish`], and what follows it is ignored.
+    /// Takes the next bytes. The first thing wrong is kept for [`RecordReader::finish`], and what follows it is
+    /// ignored.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut pieces = bytes.split_inclusive(|byte| *byte == b'\n');
         while self.error.is_none() {

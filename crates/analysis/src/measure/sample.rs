@@ -27,8 +27,8 @@ pub(crate) struct Sample {
     pub(crate) e2el_ms: f64,
     /// (E2EL − TTFT)/(tokens − 1), from two tokens on.
     pub(crate) tpot_ms: Option<f64>,
-    /// The first two times that are not in order, if any: an intended send comes first, then the answer's head, its chunks and
-    /// its end.
+    /// The first two times that are not in order, if any: an intended send comes first, then the answer's head, its
+    /// chunks and its end.
     pub(crate) disorder: Option<(&'static str, &'static str)>,
     pub(crate) failure: Option<RequestFailure>,
 }
@@ -69,8 +69,8 @@ impl Sample {
 
 /// Returns the gaps between tokens in milliseconds, each with the number of tokens that it stands for.
 ///
-/// The clock is the token's: a chunk of k tokens that comes a gap g after the chunk before it stands for k gaps of g/k. The first
-/// chunk with a token starts the clock and gives none; a chunk without a token doesn't stop it.
+/// The clock is the token's: a chunk of k tokens that comes a gap g after the chunk before it stands for k gaps of g/k.
+/// The first chunk with a token starts the clock and gives none; a chunk without a token doesn't stop it.
 pub(super) fn gaps_ms(record: &RequestRecord) -> impl Iterator<Item = (f64, u64)> {
     let tokens = record.chunk_ns.iter().zip(&record.chunk_tokens).filter(|(_, count)| **count > 0);
     let mut before: Option<u64> = None;

@@ -12,7 +12,8 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// Returns the record of a request of 4 tokens: due at 10 ms, first token after 20 ms, then one every 10 ms, 55 ms in all.
+/// Returns the record of a request of 4 tokens: due at 10 ms, first token after 20 ms, then one every 10 ms, 55 ms in
+/// all.
 pub(crate) fn record(phase: Phase, index: u32) -> RequestRecord {
     RequestRecord {
         index,

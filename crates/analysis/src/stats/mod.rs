@@ -1,8 +1,9 @@
-//! Statistics over block differences and over time. Every function is checked against `SciPy`.
+//! Statistics over block differences and over time. Every function is checked against `SciPy` or `NumPy`.
 
 mod location;
 mod power;
 mod quantile;
+mod serial;
 mod signflip;
 mod student;
 mod trend;
@@ -10,6 +11,7 @@ mod trend;
 pub use location::{hodges_lehmann, mean, standard_deviation};
 pub use power::{blocks_for_difference, blocks_for_equivalence, minimum_detectable_effect};
 pub use quantile::Weighted;
+pub use serial::{SerialCorrelation, serial_correlation};
 pub use signflip::{EXACT_UP_TO, sign_flip_p};
 pub use student::{Interval, OneSample, t_quantile, two_sided_p};
 pub use trend::{Trend, mann_kendall};

@@ -1,9 +1,9 @@
 //! How small a difference some blocks can find, and how many blocks a difference needs.
 //!
-//! With standard deviation s over n blocks, the effect that a two-sided test at level α finds with power 1 − β is close to
-//! (t(1−α/2, n−1) + t(1−β, n−1))·s/√n: the usual approximation of the noncentral t distribution by t quantiles (Chow, Shao
-//! and Wang, "Sample Size Calculations in Clinical Research", section 3.1). It is off the exact value:
-//! at a level of 5 % by 1.2 % for 5 blocks and 0.7 % for 6, at 1.8 % by 3 % for 6. From 24 blocks on it is exact to 0.1 %.
+//! With standard deviation s over n blocks, the effect that a two-sided test at level α finds with power 1 − β is close
+//! to (t(1−α/2, n−1) + t(1−β, n−1))·s/√n: the usual approximation of the noncentral t distribution by t quantiles
+//! (Chow, Shao and Wang, "Sample Size Calculations in Clinical Research", section 3.1). It is off the exact value: at a
+//! level of 5 % by 1.2 % for 5 blocks and 0.7 % for 6, at 1.8 % by 3 % for 6. From 24 blocks on it is exact to 0.1 %.
 
 use super::{length, t_quantile};
 
@@ -19,17 +19,17 @@ pub fn minimum_detectable_effect(deviation: f64, blocks: usize, level: f64) -> O
     effect(deviation, blocks, 1.0 - level / 2.0, POWER)
 }
 
-/// Returns the fewest blocks with which a two-sided test at `level` finds `difference` with a power of 80 %, or `None` if
-/// 10,000 are too few.
+/// Returns the fewest blocks with which a two-sided test at `level` finds `difference` with a power of 80 %, or `None`
+/// if 10,000 are too few.
 pub fn blocks_for_difference(deviation: f64, difference: f64, level: f64) -> Option<usize> {
     fewest(|blocks| minimum_detectable_effect(deviation, blocks, level).is_some_and(|mde| mde <= difference.abs()))
 }
 
-/// Returns the fewest blocks with which two one-sided tests at `level` each find that `difference` lies within ±`margin`
-/// with a power of 80 %, or `None` if 10,000 are too few or if it doesn't lie within.
+/// Returns the fewest blocks with which two one-sided tests at `level` each find that `difference` lies within
+/// ±`margin` with a power of 80 %, or `None` if 10,000 are too few or if it doesn't lie within.
 ///
-/// Both tests must hold, so each is asked to hold with 90 %: together then with at least 80 %. Where the difference lies near
-/// one margin only that margin's test is in doubt, and the number is somewhat larger than needed.
+/// Both tests must hold, so each is asked to hold with 90 %: together then with at least 80 %. Where the difference
+/// lies near one margin only that margin's test is in doubt, and the number is somewhat larger than needed.
 pub fn blocks_for_equivalence(deviation: f64, difference: f64, margin: f64, level: f64) -> Option<usize> {
     let room = margin - difference.abs();
     if room <= 0.0 {

@@ -1,4 +1,5 @@
-//! Exact quantiles by one definition: linear interpolation, type 7 of Hyndman and Fan (1996), which is `NumPy`'s default.
+//! Exact quantiles by one definition: linear interpolation, type 7 of Hyndman and Fan (1996), which is `NumPy`'s
+//! default.
 
 use super::real;
 

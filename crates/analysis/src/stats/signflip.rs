@@ -14,12 +14,13 @@ const DRAWS: u32 = 100_000;
 /// Sums this close together, relative to the sum of all sizes, are ties: their order of addition differs.
 const TIE: f64 = 1e-12;
 
-/// Returns the two-sided p of the sign-flip test: the share of all 2^n patterns of signs whose sum is at least as far from
-/// zero as the sum seen (Fisher 1935, "The Design of Experiments", section 21). `None` of nothing or if one isn't finite.
+/// Returns the two-sided p of the sign-flip test: the share of all 2^n patterns of signs whose sum is at least as far
+/// from zero as the sum seen (Fisher 1935, "The Design of Experiments", section 21). `None` of nothing or if one isn't
+/// finite.
 ///
-/// Up to [`EXACT_UP_TO`] differences the count is exact: all sums of each half are listed and sorted, and the pairs beyond
-/// the threshold are counted in one pass. Above, 100,000 patterns are drawn from `seed`, and p is (hits + 1)/(draws + 1)
-/// (Phipson and Smyth 2010).
+/// Up to [`EXACT_UP_TO`] differences the count is exact: all sums of each half are listed and sorted, and the pairs
+/// beyond the threshold are counted in one pass. Above, 100,000 patterns are drawn from `seed`, and p is (hits +
+/// 1)/(draws + 1) (Phipson and Smyth 2010).
 pub fn sign_flip_p(differences: &[f64], seed: u64) -> Option<f64> {
     if differences.is_empty() || !differences.iter().all(|value| value.is_finite()) {
         return None;

@@ -6,8 +6,8 @@ use statrs::function::beta::beta_reg;
 
 use super::{length, mean, standard_deviation};
 
-/// Returns the quantile of Student's t distribution, or `None` unless 0 < `probability` < 1 and the degrees of freedom are
-/// positive.
+/// Returns the quantile of Student's t distribution, or `None` unless 0 < `probability` < 1 and the degrees of freedom
+/// are positive.
 pub fn t_quantile(probability: f64, degrees_of_freedom: f64) -> Option<f64> {
     if !(probability > 0.0 && probability < 1.0) {
         return None;
@@ -27,8 +27,8 @@ pub fn t_quantile(probability: f64, degrees_of_freedom: f64) -> Option<f64> {
     Some(if probability > 0.5 { t } else { -t })
 }
 
-/// Returns the two-sided p of `t`: the regularised incomplete beta function I(ν/(ν+t²); ν/2, 1/2) (Abramowitz and Stegun
-/// 26.7.1), which keeps its digits in the far tail. `None` for a NaN or without degrees of freedom.
+/// Returns the two-sided p of `t`: the regularised incomplete beta function I(ν/(ν+t²); ν/2, 1/2) (Abramowitz and
+/// Stegun 26.7.1), which keeps its digits in the far tail. `None` for a NaN or without degrees of freedom.
 pub fn two_sided_p(t: f64, degrees_of_freedom: f64) -> Option<f64> {
     if t.is_nan() || !degrees_of_freedom.is_finite() || degrees_of_freedom <= 0.0 {
         return None;
@@ -96,8 +96,8 @@ impl OneSample {
 
     /// Returns the interval that covers the mean with probability 1 − `level`; `level` lies between 0 and 1.
     ///
-    /// With `level` = 2α it is the interval of two one-sided tests at α each (Schuirmann 1987): the tests find equivalence
-    /// exactly if it lies inside the margins.
+    /// With `level` = 2α it is the interval of two one-sided tests at α each (Schuirmann 1987): the tests find
+    /// equivalence exactly if it lies inside the margins.
     pub fn interval(&self, level: f64) -> Option<Interval> {
         let half = t_quantile(1.0 - level / 2.0, self.degrees_of_freedom())? * self.standard_error();
         Some(Interval { low: self.mean - half, high: self.mean + half })

@@ -15,8 +15,9 @@ pub struct Trend {
 
 /// Returns the trend of equally spaced values, or `None` below three of them or if their mean isn't positive.
 ///
-/// The test is Mann's and Kendall's with correction for ties and continuity, by the normal approximation (Kendall 1975, "Rank
-/// Correlation Methods", chapter 4); the change is the median of all pairwise slopes (Sen 1968) over the whole span.
+/// The test is Mann's and Kendall's with correction for ties and continuity, by the normal approximation (Kendall 1975,
+/// "Rank Correlation Methods", chapter 4); the change is the median of all pairwise slopes (Sen 1968) over the whole
+/// span.
 pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     let mean = mean(values)?;
     if values.len() < 3 || !mean.is_finite() || mean <= 0.0 {

@@ -12,8 +12,8 @@
 //! | 8 | in an open loop, the server kept up | `over-saturated` | infrastructure |
 //! | 9 | the metric didn't move with time | `drift` | infrastructure |
 //!
-//! All that are broken are reported; the first one is the launch's failure. A server that returns too little and claims all of
-//! it breaks 4 and 5, and the claim weighs more.
+//! All that are broken are reported; the first one is the launch's failure. A server that returns too little and claims
+//! all of it breaks 4 and 5, and the claim weighs more.
 
 mod counts;
 mod lengths;

@@ -64,12 +64,13 @@ impl Quantity {
     }
 }
 
-/// Checks that the metric didn't move with time: a Mann–Kendall trend over slices of equal time with p < 0.001 *and* a fitted
-/// change over the window of more than three margins.
+/// Checks that the metric didn't move with time: a Mann–Kendall trend over slices of equal time with p < 0.001 *and* a
+/// fitted change over the window of more than three margins.
 ///
-/// For throughputs a slice has the output tokens of the requests that ended in it, for latencies the mean over the requests that
-/// were due in it (those that end early in a window are the quick ones, so that ends would show a trend where there is none).
-/// Where all requests are sent at once nothing is steady by design, and with under 10 slices nothing is tested.
+/// For throughputs a slice has the output tokens of the requests that ended in it, for latencies the mean over the
+/// requests that were due in it (those that end early in a window are the quick ones, so that ends would show a trend
+/// where there is none). Where all requests are sent at once nothing is steady by design, and with under 10 slices
+/// nothing is tested.
 pub(super) fn drift(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
     let quantity = Quantity::of(rules.primary);
     let slices = slices(rules, samples, quantity)?;
@@ -85,8 +86,8 @@ pub(super) fn drift(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
     drifts.then(|| failure(FailureClass::Drift, message).with_evidence([series(&slices)]).transient())
 }
 
-/// Checks that the server kept up with an open loop: over-saturated is one whose latency grows with time (p < 0.001) *and* that
-/// completed less than 95 % of the offered rate, both rates as they came about.
+/// Checks that the server kept up with an open loop: over-saturated is one whose latency grows with time (p < 0.001)
+/// *and* that completed less than 95 % of the offered rate, both rates as they came about.
 ///
 /// The launch would only repeat it, so the block isn't replaced.
 pub(super) fn saturation(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {

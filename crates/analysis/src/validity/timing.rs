@@ -15,8 +15,8 @@ const LATENESS_ALWAYS_MS: f64 = 5.0;
 /// Or by this share of the 99th percentile of the request latency.
 const LATENESS_SHARE: f64 = 0.01;
 
-/// Checks that the times of each completed request are in order: intended send, head, chunks, end. With it, no TTFT is longer
-/// than its E2EL and no gap is negative.
+/// Checks that the times of each completed request are in order: intended send, head, chunks, end. With it, no TTFT is
+/// longer than its E2EL and no gap is negative.
 pub(super) fn order(samples: &Samples) -> Option<Failure> {
     let broken: Vec<&Sample> = completed(samples).filter(|sample| sample.disorder.is_some()).collect();
     let first = broken.first()?;
@@ -28,9 +28,9 @@ pub(super) fn order(samples: &Samples) -> Option<Failure> {
     Some(failure(FailureClass::Implausible, message).with_evidence(lines(&broken, text)))
 }
 
-/// Checks the length of the window. The bound is the plan's `min_window_s`; where that is the default of 30 s or more, also 10
-/// times the 99th percentile of the request latency. A shorter bound is a deviation that the plan has declared, and where all
-/// requests are sent at once the latency is the window, so there it stands alone.
+/// Checks the length of the window. The bound is the plan's `min_window_s`; where that is the default of 30 s or more,
+/// also 10 times the 99th percentile of the request latency. A shorter bound is a deviation that the plan has declared,
+/// and where all requests are sent at once the latency is the window, so there it stands alone.
 ///
 /// The launch would only repeat it, so this is a fault of the plan: the block isn't replaced.
 pub(super) fn window(rules: &LaunchRules, samples: &Samples, measurement: &Measurement) -> Option<Failure> {
@@ -48,8 +48,9 @@ pub(super) fn window(rules: &LaunchRules, samples: &Samples, measurement: &Measu
     (found < bound).then(|| failure(FailureClass::WindowTooShort, message))
 }
 
-/// Checks that an open loop was sent on time: the 99th percentile of (sent − intended) is at most 5 ms or 1 % of the 99th
-/// percentile of the request latency, whichever is longer. In other loops a request's turn and its send are one moment.
+/// Checks that an open loop was sent on time: the 99th percentile of (sent − intended) is at most 5 ms or 1 % of the
+/// 99th percentile of the request latency, whichever is longer. In other loops a request's turn and its send are one
+/// moment.
 pub(super) fn client(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
     match rules.arrival {
         Arrival::Open { .. } => {}

@@ -17,7 +17,8 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     (-2.0 * radius).sqrt() * (TAU * angle).cos()
 }
 
-/// Returns the share of tasks of six blocks whose human contrast gets one of `verdicts`, where log ratios are normal around `truth`.
+/// Returns the share of tasks of six blocks whose human contrast gets one of `verdicts`, where log ratios are normal
+/// around `truth`.
 fn share(truth: f64, spread: f64, margin: f64, wanted: &[Verdict]) -> f64 {
     let mut rng = ChaCha8Rng::seed_from_u64(20_240_601);
     let mut hits = 0;

@@ -208,7 +208,8 @@ pub(crate) fn with(mut launch: LaunchInput, change: impl Fn(&mut LaunchDigest)) 
     launch
 }
 
-/// Returns a first attempt at each block of the task, each launch as `make` turns it out of one whose metric is [`BASE`].
+/// Returns a first attempt at each block of the task, each launch as `make` turns it out of one whose metric is
+/// [`BASE`].
 pub(crate) fn attempts(
     task: &PlannedTask,
     blocks: u32,

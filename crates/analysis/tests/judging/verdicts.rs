@@ -296,7 +296,7 @@ fn only_the_complete_attempt_of_a_block_counts() {
 }
 
 #[test]
-fn a_block_that_is_no_more_replaced_is_missing_but_its_look_is_complete() {
+fn a_block_that_is_no_more_replaced_counts_with_its_whole_launches() {
     let mut task = task("t", ALL, 6);
     task.design.replacements = 0;
     let all = attempts(&task, 6, |block, arm, launch| match (block, arm) {
@@ -304,19 +304,47 @@ fn a_block_that_is_no_more_replaced_is_missing_but_its_look_is_complete() {
         _ => speed(block, arm, launch, [1.3, 1.3]),
     });
     let judgement = verdicts(task.clone(), &all);
-    check(&judgement, "agent:x", "baseline", Verdict::Better);
-    assert_eq!(find(&judgement.contrasts, "agent:x", "baseline").blocks, 5);
+    check(&judgement, "human", "baseline", Verdict::Better);
+    assert_eq!(find(&judgement.contrasts, "human", "baseline").blocks, 5);
+    assert_eq!(find(&judgement.contrasts, "agent:x", "baseline").blocks, 6);
+    assert_eq!((judgement.blocks.complete, judgement.blocks.spoilt), (5, 1));
 
-    let all = attempts(&task, 6, |_, arm, launch| match arm {
+    let all = attempts(&task, 6, |block, arm, launch| match arm {
         "human" => failed(launch, FailureClass::HostError),
-        _ => launch,
+        _ => speed(block, arm, launch, [1.3, 1.3]),
     });
     let judgement = verdicts(task, &all);
-    check(&judgement, "agent:x", "baseline", Verdict::NotMeasured);
+    check(&judgement, "agent:x", "baseline", Verdict::Better);
+    check(&judgement, "human", "baseline", Verdict::NotMeasured);
     assert_eq!(
-        find(&judgement.contrasts, "agent:x", "baseline").reason,
+        find(&judgement.contrasts, "human", "baseline").reason,
         "only 0 blocks can be compared, and an interval needs 5; host-error: host-error seen"
     );
+}
+
+#[test]
+fn a_block_that_may_still_be_replaced_is_not_done() {
+    let task = task("t", ALL, 6);
+    let all = attempts(&task, 6, |block, arm, launch| match (block, arm) {
+        (3, "human") => failed(launch, FailureClass::HostError),
+        _ => speed(block, arm, launch, [1.3, 1.3]),
+    });
+    let judgement = verdicts(task, &all);
+    assert_eq!(find(&judgement.contrasts, "agent:x", "baseline").look, None);
+}
+
+#[test]
+fn differences_that_follow_each_other_are_drift() {
+    let task = task("t", ALL, 12);
+    let attempts = attempts(&task, 12, |block, arm, launch| match arm {
+        "human" => scaled(launch, 1.2 + 0.02 * f64::from(block)),
+        _ => speed(block, arm, launch, [1.0, 1.3]),
+    });
+    let judgement = verdicts(task, &attempts);
+    check(&judgement, "human", "baseline", Verdict::Inconclusive);
+    check(&judgement, "agent:x", "baseline", Verdict::Better);
+    let reason = &find(&judgement.contrasts, "human", "baseline").reason;
+    assert!(reason.contains("but drift: the differences follow those of the block before"), "{reason}");
 }
 
 #[test]
