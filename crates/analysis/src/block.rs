@@ -1,7 +1,10 @@
 //! What becomes of an attempt at a block: it counts, or it runs again.
 
+use std::collections::BTreeMap;
+
 use isobench_schema::event::BlockEnd;
 use isobench_schema::failure::{Charge, Failure, FailureClass};
+use isobench_schema::ids::ArmId;
 
 use crate::launch::LaunchInput;
 
@@ -17,8 +20,12 @@ use crate::launch::LaunchInput;
 /// How often a block may be replaced is counted elsewhere. Two kinds of failure never spoil a block, because a new
 /// attempt would only repeat them: `window-too-short` and `over-saturated`, which are faults of the plan, and in the
 /// third rule what is settled before a launch. Such a block is complete, and the launches concerned don't count.
-pub fn end(launches: &[LaunchInput]) -> BlockEnd {
-    let failures: Vec<Option<Failure>> = launches.iter().map(LaunchInput::failure).collect();
+///
+/// What is charged to an arm (by [`crate::judge::charged`]) comes before what shows in its launch by itself: an arm that
+/// answers wrongly, and therefore too fast for the window or the client, spoils nothing.
+pub fn end(launches: &[LaunchInput], charged: &BTreeMap<ArmId, Failure>) -> BlockEnd {
+    let failure = |input: &LaunchInput| charged.get(&input.record.launch.arm).cloned().or_else(|| input.failure());
+    let failures: Vec<Option<Failure>> = launches.iter().map(failure).collect();
     let failed = || failures.iter().flatten();
     if failed().any(|failure| failure.class == FailureClass::Interrupted) {
         return BlockEnd::Interrupted;
@@ -71,6 +78,7 @@ mod tests {
             incidents: Vec::new(),
             evidence: std::collections::BTreeMap::new(),
             timeline: Timeline::default(),
+            client: None,
             key: ComparabilityKey::default(),
         };
         LaunchInput { record, digest: Some(digest) }
@@ -85,7 +93,7 @@ mod tests {
     }
 
     fn check(launches: &[LaunchInput], expected: &str) {
-        let found = match end(launches) {
+        let found = match end(launches, &BTreeMap::new()) {
             BlockEnd::Complete => "complete".to_owned(),
             BlockEnd::Interrupted => "interrupted".to_owned(),
             BlockEnd::Spoilt { failure } => format!("spoilt by {}", failure.class),

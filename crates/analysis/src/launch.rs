@@ -1,7 +1,8 @@
 //! One launch as it comes to the judge: its record, and what was read of its requests.
 
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
-use isobench_schema::outcome::{LaunchRecord, Outcome};
+use isobench_schema::outcome::{ClientLoad, LaunchRecord, Outcome};
+use isobench_schema::units::Millis;
 
 use crate::measure::LaunchDigest;
 
@@ -29,7 +30,53 @@ impl LaunchInput {
                 FailureClass::EvidenceUnreadable,
                 "the request records are missing or can't be read",
             )),
-            (Outcome::Measured, Some(digest)) => digest.findings.first().cloned(),
+            (Outcome::Measured, Some(digest)) => {
+                digest.findings.first().cloned().or_else(|| client_bound(self.record.client.as_ref()?))
+            }
         }
+    }
+}
+
+/// The client's thread may run for this share of the window.
+const BUSY: f64 = 0.7;
+/// And wait for a processor for this share of it.
+const WAITED: f64 = 0.3;
+
+/// Checks that the client was not the bottleneck: its thread was idle for most of the window, and had its processor when it
+/// wanted it.
+fn client_bound(client: &ClientLoad) -> Option<Failure> {
+    let share = |part: Millis| if client.window_ms.get() > 0.0 { part.get() / client.window_ms.get() } else { 0.0 };
+    let (busy, waited) = (share(client.busy_ms), share(client.waited_ms));
+    let message = match (busy > BUSY, waited > WAITED) {
+        (false, false) => return None,
+        (true, _) => {
+            format!("the client was busy for {:.0} % of the window, more than {:.0} %", 100.0 * busy, 100.0 * BUSY)
+        }
+        (false, true) => {
+            format!(
+                "the client waited for a processor for {:.0} % of the window, more than {:.0} %",
+                100.0 * waited,
+                100.0 * WAITED
+            )
+        }
+    };
+    Some(Failure::new(FailureStage::Validity, FailureClass::ClientBound, message).transient())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(busy_ms: f64, waited_ms: f64, expected: Option<&str>) {
+        let ms = |value| Millis::new(value).unwrap();
+        let client = ClientLoad { window_ms: ms(1000.0), busy_ms: ms(busy_ms), waited_ms: ms(waited_ms) };
+        assert_eq!(client_bound(&client).map(|failure| failure.message).as_deref(), expected);
+    }
+
+    #[test]
+    fn a_client_that_is_busy_or_starved_is_the_bottleneck() {
+        check(700.0, 300.0, None);
+        check(710.0, 0.0, Some("the client was busy for 71 % of the window, more than 70 %"));
+        check(0.0, 310.0, Some("the client waited for a processor for 31 % of the window, more than 30 %"));
     }
 }

@@ -38,8 +38,7 @@ pub(crate) enum OpenDatasetError {
 /// # Errors
 /// Returns an error if the path can't be read at all; a bad row is a problem of the dataset.
 pub(crate) fn open(path: &Path, settings: &[Setting]) -> Result<Dataset, OpenDatasetError> {
-    let resolved =
-        fs::canonicalize(path).map_err(|source| OpenDatasetError::Path { path: path.to_owned(), source })?;
+    let resolved = fs::canonicalize(path).map_err(|source| OpenDatasetError::Path { path: path.to_owned(), source })?;
     let (base, inside) = if resolved.is_dir() {
         (resolved.clone(), String::new())
     } else {

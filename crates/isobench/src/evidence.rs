@@ -18,8 +18,8 @@ use isobench_schema::event::{BlockEnd, EventKind};
 use isobench_schema::failure::Failure;
 use isobench_schema::format;
 use isobench_schema::ids::{ArmId, Digest};
-use isobench_schema::plan::PlannedTask;
 use isobench_schema::outcome::{LaunchRecord, Outcome, evidence};
+use isobench_schema::plan::PlannedTask;
 use isobench_schema::verdict::Judgement;
 use isobench_store::{Artifacts, RunReader, layout, write_atomically};
 use serde::{Deserialize, Serialize};
@@ -152,9 +152,9 @@ pub(crate) fn end_of_block(
         .iter()
         .map(|record| digests.input(artifacts, record, &rules))
         .collect::<Result<Vec<_>, CommandError>>()?;
-    let end = block::end(&inputs);
-    let attempt = Attempt { id: spec.id.clone(), end: end.clone(), launches: inputs };
-    Ok((end, judge::charged(task, &attempt)))
+    let attempt = Attempt { id: spec.id.clone(), end: BlockEnd::Complete, launches: inputs };
+    let charged = judge::charged(task, &attempt);
+    Ok((block::end(&attempt.launches, &charged), charged))
 }
 
 /// Judges a run from its evidence, and keeps the judgement.

@@ -12,8 +12,8 @@ use isobench_analysis::stats::OneSample;
 use isobench_report::live::{self, LiveState};
 use isobench_schema::event::Event;
 use isobench_schema::ids::{ArmId, TaskId};
-use isobench_schema::outcome::LaunchRecord;
 use isobench_schema::measurement::Direction;
+use isobench_schema::outcome::LaunchRecord;
 use isobench_schema::plan::Plan;
 use isobench_store::now_ms;
 
@@ -24,7 +24,7 @@ use crate::terminal::Terminal;
 const FRAME: Duration = Duration::from_millis(200);
 
 /// Watches a run.
-pub(crate) trait Watch {
+pub(crate) trait Watch: Send {
     /// Is shown an event of the past, when a run is resumed.
     fn seen(&mut self, event: &Event);
     /// Is shown an event as it happens.
@@ -67,7 +67,8 @@ impl Measured {
         let place = (id.task.clone(), record.launch.arm.clone());
         self.values.entry(place).or_default().insert(id.block, value);
         let direction = task.metric.direction;
-        let of = task.contrasts.iter().find(|contrast| contrast.against == ArmId::Baseline).map(|contrast| &contrast.of);
+        let of =
+            task.contrasts.iter().find(|contrast| contrast.against == ArmId::Baseline).map(|contrast| &contrast.of);
         let running = of.and_then(|of| self.running(&id.task, of, direction));
         Some((text, running))
     }

@@ -61,6 +61,7 @@ fn events(spec: &BlockSpec, fate: Fate) -> Vec<EventKind> {
         incidents: Vec::new(),
         evidence: BTreeMap::new(),
         timeline: Timeline { total_ms: Millis::new(2000.0), ..Timeline::default() },
+        client: None,
         key: ComparabilityKey::default(),
     };
     let launches = (0..).zip(&spec.launches).map(record).collect();

@@ -15,6 +15,7 @@ use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::ids::{ArmId, LaunchId};
 use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline};
 
+use crate::host::client_thread::Scheduling;
 use crate::launch::{self, LaunchContext};
 use crate::lease::{Lease, LeaseError};
 use crate::sink::{Sink, SinkError};
@@ -33,6 +34,10 @@ pub struct BlockContext<'a> {
     pub scratch: &'a Path,
     /// What every process of the run is marked with; unique to the run on this machine.
     pub marker: &'a str,
+    /// A short private folder for temporary files of engines: the path of a socket in it must stay below 108 bytes.
+    pub tmp: &'a Path,
+    /// How the measuring thread is scheduled.
+    pub scheduling: Scheduling,
     /// The folder of leases.
     pub leases: &'a Path,
     /// The machine.
@@ -137,9 +142,7 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
         let cancelled = context.block.cancel.load(Ordering::Relaxed);
         let record = match (&lease, cancelled, &planned.settled) {
             (None, ..) | (_, true, _) => launch::unlaunched(&context, launch, Outcome::Interrupted),
-            (_, _, Some(failure)) => {
-                launch::unlaunched(&context, launch, Outcome::Failed { failure: failure.clone() })
-            }
+            (_, _, Some(failure)) => launch::unlaunched(&context, launch, Outcome::Failed { failure: failure.clone() }),
             (Some(lease), false, None) => {
                 let mut record = run_in_scratch(&context, launch, sink)?;
                 if !lease.is_held() && record.outcome == Outcome::Measured {
@@ -176,6 +179,7 @@ pub fn interrupted(spec: &BlockSpec, launch: LaunchId, position: u32) -> Option<
         incidents: Vec::new(),
         evidence: BTreeMap::new(),
         timeline: Timeline::default(),
+        client: None,
         key: ComparabilityKey::default(),
     })
 }
@@ -195,12 +199,26 @@ fn run_in_scratch(
     let failed = |source| RunBlockError::Scratch { path: folder.clone(), source };
     remove_folder(&folder).map_err(failed)?;
     fs::create_dir_all(&folder).map_err(failed)?;
-    let record = launch::run(context, launch, &folder, sink);
-    match (record, remove_folder(&folder)) {
+    empty_tmp(context.block.tmp)?;
+    let record = std::thread::scope(|scope| {
+        // A thread of its own, because the client's scheduling is the thread's and must not be inherited by later work.
+        let running = std::thread::Builder::new().name("launch".to_owned());
+        let running = running.spawn_scoped(scope, || launch::run(context, launch, &folder, sink)).map_err(failed)?;
+        running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    match (record, remove_folder(&folder).and_then(|()| remove_folder(context.block.tmp))) {
         (Ok(record), Ok(())) => Ok(record),
         (Ok(_), Err(source)) => Err(RunBlockError::Scratch { path: folder, source }),
         (Err(error), _) => Err(error),
     }
+}
+
+/// Makes the engines' folder of temporary files anew. One that another user has put there isn't taken.
+fn empty_tmp(tmp: &Path) -> Result<(), RunBlockError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let failed = |source| RunBlockError::Scratch { path: tmp.to_owned(), source };
+    remove_folder(tmp).map_err(failed)?;
+    fs::DirBuilder::new().mode(0o700).create(tmp).map_err(failed)
 }
 
 /// Removes a folder, also one that has write-protected folders in it. One that isn't there is no error.

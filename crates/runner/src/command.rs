@@ -66,11 +66,8 @@ impl Invocation {
             let text = argument.to_string_lossy();
             let plain = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control());
             line.push(' ');
-            if plain {
-                line.push_str(&text);
-            } else {
-                line.extend(['"'].into_iter().chain(text.escape_debug()).chain(['"']));
-            }
+            let shown = if plain { text.into_owned() } else { format!("{text:?}") };
+            line.push_str(&shown);
         }
         line
     }

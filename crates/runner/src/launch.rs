@@ -1,6 +1,6 @@
 //! One launch: an environment proven, an engine served, a workload sent, everything kept, and nothing left behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ use crate::host::network_trap::NetworkTrap;
 use crate::host::process_table;
 use crate::host::shared_folders::Snapshot;
 use crate::live;
-use crate::load::{self, Load};
+use crate::load::{self, Load, Notes};
 use crate::server::{self, Server, Start};
 use crate::sink::Sink;
 
@@ -49,7 +49,7 @@ pub(crate) struct LaunchContext<'a> {
 struct Progress<'a> {
     launch: &'a LaunchId,
     folder: &'a Path,
-    timeline: Timeline,
+    notes: Notes,
     incidents: Vec<Failure>,
     packages: Vec<String>,
 }
@@ -64,6 +64,7 @@ pub(crate) fn unlaunched(context: &LaunchContext<'_>, launch: LaunchId, outcome:
         incidents: Vec::new(),
         evidence: BTreeMap::new(),
         timeline: Timeline::default(),
+        client: None,
         key: key(context, &[]),
     }
 }
@@ -79,13 +80,8 @@ pub(crate) fn run(
     sink: &mut dyn Sink,
 ) -> Result<LaunchRecord, RunBlockError> {
     let begun = Instant::now();
-    let mut progress = Progress {
-        launch: &launch,
-        folder,
-        timeline: Timeline::default(),
-        incidents: Vec::new(),
-        packages: Vec::new(),
-    };
+    let mut progress =
+        Progress { launch: &launch, folder, notes: Notes::default(), incidents: Vec::new(), packages: Vec::new() };
     for name in FOLDERS {
         write(&folder.join(name), |path| fs::create_dir_all(path))?;
     }
@@ -97,23 +93,24 @@ pub(crate) fn run(
     for (name, path) in evidence_in(folder) {
         kept.insert(name.to_owned(), sink.keep(&path)?);
     }
-    progress.timeline.total_ms = millis(begun.elapsed());
+    progress.notes.timeline.total_ms = millis(begun.elapsed());
     sink.stage(&launch, LaunchStage::Finished)?;
-    let Progress { timeline, incidents, packages, .. } = progress;
+    let Progress { notes, incidents, packages, .. } = progress;
     Ok(LaunchRecord {
         position: context.position,
         environment: environment_id(context.planned),
         outcome,
         incidents,
         evidence: kept,
-        timeline,
+        timeline: notes.timeline,
+        client: notes.client,
         key: key(context, &packages),
         launch,
     })
 }
 
 /// The private folders of a launch.
-const FOLDERS: &[&str] = &["home", "tmp", "caches", "prepare"];
+const FOLDERS: &[&str] = &["home", "caches", "prepare"];
 
 /// The evidence that is kept if it was written.
 const EVIDENCE: &[&str] = &[
@@ -158,7 +155,7 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
         Err(failure) => return Ok(Err(failure)),
     };
     write_json(&progress.folder.join(evidence::STATIC_PROOF), &proven)?;
-    progress.timeline.environment_ms = millis(begun.elapsed());
+    progress.notes.timeline.environment_ms = millis(begun.elapsed());
     let measured = serve_and_measure(context, progress, &Arm { prepared: &prepared, proven: &proven }, sink)?;
     let unmodified = proof::verify_unmodified(&prepared).map_err(RunBlockError::Prepare)?;
     if unmodified.is_err() {
@@ -209,7 +206,7 @@ fn serve_and_measure(
     let launched = Launched { command: &command, variables: variables.keys().collect(), folder: tree, port };
     write_json(&progress.folder.join(evidence::LAUNCH), &launched)?;
 
-    let own = [block.cache, block.scratch, progress.folder, block.leases];
+    let own = [block.cache, block.scratch, progress.folder, block.leases, block.tmp];
     let shared = Snapshot::take(&own);
     sink.stage(progress.launch, LaunchStage::Starting)?;
     let start = Start {
@@ -243,17 +240,18 @@ fn serve_and_measure(
         launch: progress.launch,
         folder: progress.folder,
     };
-    let measured = load::measure(&load, &mut server, &expected, &mut progress.timeline, sink);
+    let measured = load::measure(&load, &mut server, &expected, &mut progress.notes, sink);
 
     sink.stage(progress.launch, LaunchStage::Stopping)?;
     let stopping = Instant::now();
     let stopped = server.stop();
-    progress.timeline.stop_ms = millis(stopping.elapsed());
+    progress.notes.timeline.stop_ms = millis(stopping.elapsed());
     if !stopped.unkillable.is_empty() {
         return Err(RunBlockError::Unkillable { processes: stopped.unkillable.join(", ") });
     }
     progress.incidents.extend(stopped.incidents);
     progress.incidents.extend(log_flood(progress.folder, spec.limits.log_bytes));
+    progress.incidents.extend(left_shared_memory(&shared, &progress.notes.shared_memory));
     progress.incidents.extend(shared_folders(&shared));
     let measured = measured?;
     let asked = trap.asked();
@@ -289,7 +287,7 @@ fn variables(
     serve: &Serve<'_>,
 ) -> Result<BTreeMap<String, String>, String> {
     let spec = context.spec;
-    let mut given = clean_environment(&progress.folder.join("home"), &progress.folder.join("tmp"));
+    let mut given = clean_environment(&progress.folder.join("home"), context.block.tmp);
     arm.prepared.add_to(&mut given, &progress.folder.join("caches"));
     crate::command::pass_variables(&mut given, spec.server.pass_environment.iter().map(String::as_str));
     let mut variables = BTreeMap::new();
@@ -317,12 +315,28 @@ fn log_flood(folder: &Path, limit: u64) -> Option<Failure> {
     Some(Failure::new(FailureStage::Workload, FailureClass::LogFlood, message).with_evidence(lines))
 }
 
+/// Removes shared memory that the engine had mapped and left behind: it would fill the machine's memory.
+fn left_shared_memory(before: &Snapshot, mapped: &BTreeSet<PathBuf>) -> Option<Failure> {
+    let left: Vec<&PathBuf> = mapped.iter().filter(|path| !before.held(path) && path.exists()).collect();
+    if left.is_empty() {
+        return None;
+    }
+    let line = |path: &&PathBuf| {
+        let removed = fs::remove_file(path).map_or_else(|error| format!("not removed: {error}"), |()| "removed".into());
+        EvidenceLine::new(path.display().to_string(), None, &format!("{}, {removed}", path.display()))
+    };
+    let message = format!("the engine left {} pieces of shared memory behind", left.len());
+    let failure = Failure::new(FailureStage::Workload, FailureClass::SharedFolderWritten, message);
+    Some(failure.with_evidence(left.iter().map(line)))
+}
+
 fn shared_folders(before: &Snapshot) -> Option<Failure> {
     let appeared = before.appeared();
     if appeared.is_empty() {
         return None;
     }
-    let message = "new entries stand in folders that all launches share; without isolation it isn't known whose they are";
+    let message =
+        "new entries stand in folders that all launches share; without isolation it isn't known whose they are";
     let lines: Vec<EvidenceLine> = appeared.into_iter().take(20).collect();
     Some(Failure::new(FailureStage::Workload, FailureClass::SharedFolderWritten, message).with_evidence(lines))
 }
@@ -339,7 +353,7 @@ fn key(context: &LaunchContext<'_>, packages: &[String]) -> ComparabilityKey {
     let drivers: Vec<&str> = block.host.devices.iter().map(|device| device.driver.as_str()).collect();
     let mut key = BTreeMap::from([
         (KeyField::Host, block.host.fingerprint.clone()),
-        (KeyField::Client, format!("isobench {}", env!("CARGO_PKG_VERSION"))),
+        (KeyField::Client, format!("isobench {}, {}", env!("CARGO_PKG_VERSION"), block.scheduling.as_str())),
         (KeyField::Workload, digest(Digest::of_json(&spec.workload))),
         (KeyField::Seed, spec.prompt_seed.to_string()),
         (KeyField::Server, digest(Digest::of_json(&spec.server))),

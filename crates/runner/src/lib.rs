@@ -7,6 +7,7 @@ pub mod environment;
 pub mod git;
 pub mod host;
 pub mod inputs;
+pub mod inventory;
 pub mod lease;
 pub mod server;
 pub mod sink;

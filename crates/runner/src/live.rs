@@ -93,12 +93,7 @@ fn libraries(expected: &Expected<'_>) -> Result<(BTreeMap<String, Digest>, Vec<S
             }
             (planned, found) => {
                 let show = |digest: Option<&Digest>| digest.map_or("no such file".to_owned(), ToString::to_string);
-                return Err(differs(
-                    expected.process,
-                    &format!("maps: {name}"),
-                    &show(planned),
-                    &show(found.as_ref()),
-                ));
+                return Err(differs(expected.process, &format!("maps: {name}"), &show(planned), &show(found.as_ref())));
             }
         }
     }
@@ -149,10 +144,8 @@ fn vanished(process: u32) -> Failure {
 }
 
 fn differs(process: u32, what: &str, planned: &str, found: &str) -> Failure {
-    let evidence = [
-        EvidenceLine::new(format!("/proc/{process}/{what}"), None, found),
-        EvidenceLine::new("plan", None, planned),
-    ];
+    let evidence =
+        [EvidenceLine::new(format!("/proc/{process}/{what}"), None, found), EvidenceLine::new("plan", None, planned)];
     unproven(format!("the running engine's {what} is `{found}`, planned was `{planned}`")).with_evidence(evidence)
 }
 
@@ -178,7 +171,8 @@ mod tests {
         let running = Running(child);
         let sleep = fs::canonicalize("/bin/sleep").unwrap();
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-        while process_table::executable(running.0.id()).as_ref() != Some(&sleep) && std::time::Instant::now() < deadline {
+        while process_table::executable(running.0.id()).as_ref() != Some(&sleep) && std::time::Instant::now() < deadline
+        {
             std::thread::yield_now();
         }
         let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());

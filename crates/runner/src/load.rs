@@ -1,8 +1,9 @@
 //! The workload of a launch: ready, first request, live proof, probes, warm-up, the measured window, probes again.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,10 +17,11 @@ use isobench_schema::block::BlockSpec;
 use isobench_schema::event::LaunchStage;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::LaunchId;
-use isobench_schema::outcome::{Timeline, evidence};
+use isobench_schema::outcome::{ClientLoad, Timeline, evidence};
 use isobench_schema::record::{Phase, RequestRecord};
 
 use crate::block::RunBlockError;
+use crate::host::client_thread::{Scheduling, Stamp};
 use crate::host::process_table;
 use crate::launch::{millis, write_json};
 use crate::live;
@@ -57,7 +59,16 @@ macro_rules! attempt {
     };
 }
 
-/// Waits for the engine, proves it, and sends the workload.
+/// What is noted of a launch's workload besides its records.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    pub(crate) timeline: Timeline,
+    pub(crate) client: Option<ClientLoad>,
+    /// Shared memory that the engine has mapped, by path.
+    pub(crate) shared_memory: BTreeSet<PathBuf>,
+}
+
+/// Waits for the engine, proves it, and sends the workload. Call it from a thread of its own.
 ///
 /// # Errors
 /// Returns an error if the record can't be written.
@@ -65,9 +76,10 @@ pub(crate) fn measure(
     load: &Load<'_>,
     server: &mut Server,
     expect: &Expect<'_>,
-    timeline: &mut Timeline,
+    notes: &mut Notes,
     sink: &mut dyn Sink,
 ) -> Step<()> {
+    Scheduling::take();
     let path = load.folder.join(evidence::REQUESTS);
     let failed = |source| RunBlockError::Scratch { path: path.clone(), source };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -78,7 +90,7 @@ pub(crate) fn measure(
     let stop = Cancel::new();
     let client = Client::new(server.target().clone(), LoadOptions::from(&load.spec.limits), clock, stop.clone());
     let mut session = Session { load, clock, client, stop, deadline: None };
-    let result = runtime.block_on(session.run(server, &mut writer, (expect, timeline), sink))?;
+    let result = runtime.block_on(session.run(server, &mut writer, (expect, notes), sink))?;
     writer.flush().map_err(failed)?;
     Ok(result)
 }
@@ -100,18 +112,18 @@ impl Session<'_> {
         &mut self,
         server: &mut Server,
         writer: &mut Writer,
-        (expect, timeline): (&Expect<'_>, &mut Timeline),
+        (expect, notes): (&Expect<'_>, &mut Notes),
         sink: &mut dyn Sink,
     ) -> Step<()> {
         attempt!(self.wait_ready(server).await);
         let ready = Instant::now();
-        timeline.start_ms = millis(ready - server.started());
+        notes.timeline.start_ms = millis(ready - server.started());
         self.deadline = Some(ready + self.load.spec.limits.workload_s.duration());
         let ready_ns = self.clock.now_ns();
         let records = attempt!(self.phase(server, writer, Phase::First).await?);
         let record = records.first();
         let sent = record.and_then(|record| record.sent_ns).unwrap_or(ready_ns).saturating_sub(ready_ns);
-        timeline.first_request_ms = millis(Duration::from_nanos(sent));
+        notes.timeline.first_request_ms = millis(Duration::from_nanos(sent));
         attempt!(check_first(server, record));
         sink.stage(self.load.launch, LaunchStage::Ready)?;
         attempt!(self.prove(server, expect).await?);
@@ -120,12 +132,14 @@ impl Session<'_> {
         let warming = Instant::now();
         attempt!(self.phase(server, writer, Phase::ProbeBefore).await?);
         attempt!(self.phase(server, writer, Phase::WarmUp).await?);
-        timeline.warm_up_ms = millis(warming.elapsed());
+        notes.timeline.warm_up_ms = millis(warming.elapsed());
         attempt!(self.check_network(server));
         sink.stage(self.load.launch, LaunchStage::Measuring)?;
-        let measuring = Instant::now();
+        let (measuring, stamp) = (Instant::now(), Stamp::now());
         attempt!(self.phase(server, writer, Phase::Measure).await?);
-        timeline.window_ms = millis(measuring.elapsed());
+        notes.timeline.window_ms = millis(measuring.elapsed());
+        notes.client = stamp.and_then(Stamp::since);
+        notes.shared_memory = process_table::shared_memory(&server.processes());
         attempt!(self.phase(server, writer, Phase::ProbeAfter).await?);
         Ok(self.check_network(server))
     }

@@ -264,8 +264,10 @@ impl Server {
             match report {
                 Report::Ended { forced, survivors, unkillable } => {
                     if forced {
-                        let message =
-                            format!("the engine didn't end within {} s of SIGTERM and was killed", self.grace.as_secs_f64());
+                        let message = format!(
+                            "the engine didn't end within {} s of SIGTERM and was killed",
+                            self.grace.as_secs_f64()
+                        );
                         let lines = telling_lines(&self.stderr, evidence::SERVER_STDERR);
                         let failure = Failure::new(stage, FailureClass::StopForced, message).with_evidence(lines);
                         stopped.incidents.push(failure);

@@ -20,7 +20,7 @@ pub struct SinkError {
 }
 
 /// Takes what a block produces.
-pub trait Sink {
+pub trait Sink: Send {
     /// Takes note that a launch has come to a stage.
     ///
     /// # Errors

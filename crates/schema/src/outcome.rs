@@ -79,6 +79,18 @@ pub struct Timeline {
     pub total_ms: Option<Millis>,
 }
 
+/// What the load client's thread did over the measured window, as the kernel counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientLoad {
+    /// The window.
+    pub window_ms: Millis,
+    /// How long the thread ran on a processor.
+    pub busy_ms: Millis,
+    /// How long it was ready to run but waited for a processor.
+    pub waited_ms: Millis,
+}
+
 /// The record of one launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -99,6 +111,9 @@ pub struct LaunchRecord {
     pub evidence: BTreeMap<String, Artifact>,
     /// How long its parts took.
     pub timeline: Timeline,
+    /// What the load client did; absent if the window wasn't finished or the kernel doesn't count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientLoad>,
     /// What must be equal before its measurement may be compared.
     pub key: ComparabilityKey,
 }

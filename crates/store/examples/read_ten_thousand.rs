@@ -86,6 +86,7 @@ fn record(id: &BlockId, position: u32, arm: &ArmId) -> LaunchRecord {
         incidents: Vec::new(),
         evidence: names.iter().map(|name| ((*name).to_owned(), artifact(name))).collect(),
         timeline: Timeline::default(),
+        client: None,
         key: ComparabilityKey(key),
     }
 }

@@ -107,6 +107,7 @@ pub(crate) fn block_complete(block: u32, attempt: u32, evidence: &[(&str, Artifa
         incidents: Vec::new(),
         evidence: evidence.clone(),
         timeline: Timeline::default(),
+        client: None,
         key: ComparabilityKey::default(),
     };
     let launches = (0..).zip(order_of(block)).map(record).collect();

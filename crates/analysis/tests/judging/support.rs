@@ -159,6 +159,7 @@ pub(crate) fn measured(task: &PlannedTask, id: &BlockId, arm: &ArmId, value: f64
         incidents: Vec::new(),
         evidence: BTreeMap::new(),
         timeline: Timeline::default(),
+        client: None,
         key: ComparabilityKey(key.into()),
     };
     let values = [(task.metric.primary, value), (MetricName::MeanTtftMs, 1e3 / value)];
@@ -231,7 +232,7 @@ pub(crate) fn attempt(
         .iter()
         .map(|planned| make(block, &planned.arm.to_string(), measured(task, &id, &planned.arm, BASE)))
         .collect();
-    Attempt { id, end: block::end(&launches), launches }
+    Attempt { id, end: block::end(&launches, &std::collections::BTreeMap::new()), launches }
 }
 
 /// Multiplies the primary metric.

@@ -14,7 +14,7 @@ use isobench_store::BlockStore;
 
 use super::Context;
 use crate::args::BlockArgs;
-use crate::coordinator::{block_error, marker};
+use crate::coordinator::{block_error, marker, tmp_folder};
 use crate::evidence::{self, Digests};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::interrupt;
@@ -45,6 +45,8 @@ pub(crate) fn run(args: &BlockArgs, context: Context) -> Result<Exit, CommandErr
         cache: &machine.cache,
         scratch: &scratch,
         marker: &marker,
+        tmp: &tmp_folder(&marker),
+        scheduling: machine.scheduling,
         leases: &machine.leases,
         host: &machine.host,
         cancel: &cancel,
@@ -58,9 +60,7 @@ pub(crate) fn run(args: &BlockArgs, context: Context) -> Result<Exit, CommandErr
     let mut digests = Digests::default();
     let (end, charged) = evidence::end_of_block(store.artifacts(), (&spec, None), &result.launches, &mut digests)?;
     let complete = matches!(end, BlockEnd::Complete);
-    store
-        .finish(&BlockComplete { id: spec.id.clone(), end, launches: result.launches, charged })
-        .exit(Exit::Error)?;
+    store.finish(&BlockComplete { id: spec.id.clone(), end, launches: result.launches, charged }).exit(Exit::Error)?;
     block::remove_folder(&scratch).exit(Exit::Error)?;
     context.terminal.status(&format!("`{}` is done; its folder is {}", spec.id, path(&args.out)));
     Ok(if complete { Exit::Success } else { Exit::SomeFailed })

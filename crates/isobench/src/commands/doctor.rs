@@ -1,5 +1,7 @@
 //! `isobench doctor`: what this machine lacks, what that forbids, and how to get it.
 
+use std::path::Path;
+
 use isobench_runner::inventory::{self, CheckStatus};
 
 use super::Context;
@@ -7,9 +9,8 @@ use crate::exit::{CommandError, Exit};
 
 /// Runs the command.
 pub(crate) fn run(context: Context) -> Result<Exit, CommandError> {
-    let cache = super::cache_folder(None)?;
-    let checks = inventory::doctor(&[&cache]);
-    let lacks = checks.iter().any(|check| check.status == CheckStatus::Missing && check.required);
+    let checks = inventory::doctor(&super::cache_folder(None)?, Path::new("runs"));
+    let lacks = checks.iter().any(|check| check.status == CheckStatus::Missing);
     if context.json {
         context.print_json(&checks)?;
     } else {
@@ -20,8 +21,10 @@ pub(crate) fn run(context: Context) -> Result<Exit, CommandError> {
                 CheckStatus::Missing => "missing",
             };
             context.terminal.data(&format!("{mark}  {}: {}\n", check.name, check.found));
-            if check.status != CheckStatus::Ok {
-                context.terminal.data(&format!("         forbids: {}\n         to get it: {}\n", check.forbids, check.advice));
+            for (label, text) in [("forbids", check.forbids), ("to mend it", check.advice)] {
+                if let Some(text) = text {
+                    context.terminal.data(&format!("         {label}: {text}\n"));
+                }
             }
         }
     }

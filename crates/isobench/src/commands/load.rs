@@ -77,7 +77,8 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
     let stop = Cancel::new();
     let options = LoadOptions { request_timeout: REQUEST, stall_timeout: STALL };
     let client = Client::new(Target::new(endpoint, &model), options, clock, stop.clone());
-    let watch = Stop { cancel, stop, deadline: Instant::now() + Duration::from_secs_f64(args.deadline.clamp(0.0, 1e8)) };
+    let watch =
+        Stop { cancel, stop, deadline: Instant::now() + Duration::from_secs_f64(args.deadline.clamp(0.0, 1e8)) };
     for phase in [Phase::WarmUp, Phase::Measure] {
         let schedule = schedules.phase(phase);
         context.terminal.status(&format!("{phase}: {} requests to {}", schedule.requests().len(), args.url));
@@ -101,7 +102,9 @@ fn workload(args: &LoadArgs) -> Workload {
     };
     let input_tokens = args.input_len;
     let prompts = match args.vocabulary_size {
-        Some(vocabulary_size) => Prompts::TokenIds { input_tokens, vocabulary_size, first_id: 10.min(vocabulary_size / 2) },
+        Some(vocabulary_size) => {
+            Prompts::TokenIds { input_tokens, vocabulary_size, first_id: 10.min(vocabulary_size / 2) }
+        }
         None => Prompts::Words { input_tokens },
     };
     Workload {
@@ -154,7 +157,8 @@ fn print(
         return context.print_json(&Report { url: &args.url, model, workload, metrics, findings });
     }
     let counts = measurement.requests;
-    let mut text = format!("{} completed, {} failed in {:.2} s\n", counts.completed, counts.failed, measurement.window_s);
+    let mut text =
+        format!("{} completed, {} failed in {:.2} s\n", counts.completed, counts.failed, measurement.window_s);
     for (name, value) in &measurement.values {
         text.push_str(&format!("{:<24}{value:>12.2} {}\n", name.to_string(), name.unit()));
     }

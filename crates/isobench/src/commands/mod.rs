@@ -14,6 +14,7 @@ pub(crate) mod verify;
 
 use std::path::PathBuf;
 
+use isobench_runner::host::client_thread::Scheduling;
 use isobench_runner::{inventory, lease};
 use serde::Serialize;
 
@@ -72,5 +73,5 @@ pub(crate) fn cache_folder(given: Option<&PathBuf>) -> Result<PathBuf, CommandEr
 pub(crate) fn machine(cache: PathBuf) -> Result<Machine, CommandError> {
     let program = std::env::current_exe().exit(Exit::Machine)?;
     let host = inventory::host(&[&cache]);
-    Ok(Machine { program, cache, leases: lease::folder(), host })
+    Ok(Machine { program, cache, scheduling: Scheduling::available(), leases: lease::folder(), host })
 }

@@ -34,11 +34,7 @@ pub(crate) fn run(args: &PlanArgs, context: Context) -> Result<Exit, CommandErro
 }
 
 /// Plans a dataset for this machine.
-pub(crate) fn make(
-    dataset: &Path,
-    args: &ChoiceArgs,
-    context: Context,
-) -> Result<(Plan, Facts), CommandError> {
+pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Result<(Plan, Facts), CommandError> {
     let settings = args.settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>, _>>();
     let dataset = dataset_files::open(dataset, &settings.exit(Exit::Usage)?).exit(Exit::Usage)?;
     let choice = choice(args)?;

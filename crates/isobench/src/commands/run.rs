@@ -31,7 +31,9 @@ pub(crate) fn run(args: &RunArgs, context: Context) -> Result<Exit, CommandError
     }
     if let Some(block) = args.take_in.first() {
         let message = format!("`{}` can only be taken in by the run that it belongs to", block.display());
-        return Err(CommandError::new(Exit::Usage, message).hint("name the run's folder: isobench run RUN --take-in DIR"));
+        return Err(
+            CommandError::new(Exit::Usage, message).hint("name the run's folder: isobench run RUN --take-in DIR")
+        );
     }
     let (plan, facts) = match plan_folder(&args.what) {
         Some(folder) => read_plan(&folder)?,

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use isobench_plan::next::Next;
 use isobench_plan::progress::Progress;
 use isobench_runner::block::{self, BlockContext, RunBlockError};
+use isobench_runner::host::client_thread::Scheduling;
 use isobench_schema::block::BlockSpec;
 use isobench_schema::event::{BlockEnd, Event, EventKind, RunEnd};
 use isobench_schema::facts::Host;
@@ -30,6 +31,8 @@ pub(crate) struct Machine {
     pub(crate) program: PathBuf,
     /// The cache of environments.
     pub(crate) cache: PathBuf,
+    /// How the measuring thread is scheduled.
+    pub(crate) scheduling: Scheduling,
     /// The folder of leases.
     pub(crate) leases: PathBuf,
     /// The machine's facts.
@@ -40,6 +43,11 @@ pub(crate) struct Machine {
 pub(crate) fn marker(dir: &Path) -> String {
     let path = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
     Digest::of(path.as_os_str().as_encoded_bytes()).short().to_owned()
+}
+
+/// Returns the run's short folder for temporary files of engines.
+pub(crate) fn tmp_folder(marker: &str) -> PathBuf {
+    Path::new("/tmp").join(format!("ib-{marker}"))
 }
 
 /// Runs what the plan still wants, until it is done, interrupted or stopped by an error.
@@ -143,6 +151,8 @@ fn run_block(
         cache: &machine.cache,
         scratch: &scratch,
         marker,
+        tmp: &tmp_folder(marker),
+        scheduling: machine.scheduling,
         leases: &machine.leases,
         host: &machine.host,
         cancel,

@@ -47,7 +47,8 @@ pub(crate) fn requests(out: &Path, cache: &Path, context: Context) -> Result<u32
     let rate = arm.and_then(|arm| arm.means.get(&MetricName::RequestThroughput)).copied();
     let Some(rate) = rate else {
         let why = arm.and_then(|arm| arm.failures.first()).map(|counted| counted.failure.to_string());
-        let message = format!("the demo's engine can't be measured here: {}", why.unwrap_or_else(|| "no launch".into()));
+        let message =
+            format!("the demo's engine can't be measured here: {}", why.unwrap_or_else(|| "no launch".into()));
         return Err(CommandError::new(Exit::Machine, message).hint("`isobench doctor` says what this machine lacks"));
     };
     let requests = (rate * MIN_WINDOW_S * RESERVE).ceil().clamp(BOUNDS.0, BOUNDS.1);

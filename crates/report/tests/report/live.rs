@@ -36,6 +36,7 @@ fn record(arm: &ArmId, outcome: Outcome) -> LaunchRecord {
         incidents: Vec::new(),
         evidence: BTreeMap::new(),
         timeline: Timeline::default(),
+        client: None,
         key: ComparabilityKey::default(),
     }
 }

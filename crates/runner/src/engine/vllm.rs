@@ -28,6 +28,8 @@ pub(super) fn variables(serve: &Serve<'_>) -> BTreeMap<String, String> {
     let folder = |name: &str| serve.caches.join(name).to_string_lossy().into_owned();
     let mut variables: BTreeMap<String, String> = [
         ("VLLM_NO_USAGE_STATS", "1".to_owned()),
+        // Without it vLLM finds its own address by a socket to an outside one.
+        ("VLLM_HOST_IP", serve.host.to_owned()),
         ("DO_NOT_TRACK", "1".to_owned()),
         ("VLLM_LOGGING_COLOR", "0".to_owned()),
         ("NO_COLOR", "1".to_owned()),

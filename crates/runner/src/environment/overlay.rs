@@ -137,12 +137,16 @@ fn find_installed(venv: &VenvRecord, package: &str) -> Option<PathBuf> {
     venv.site_packages.iter().map(|folder| folder.join(package)).find(|folder| folder.is_dir())
 }
 
-/// Returns the version of the distribution that has the package's own name, or else the one with that name as a beginning.
+/// Returns the version of the distribution whose record lists the package's files.
 fn version_of(venv: &VenvRecord, package: &str) -> Option<String> {
-    let entries = || venv.packages.iter().filter_map(|entry| entry.split_once("=="));
-    let own = entries().find(|(name, _)| name.replace('-', "_").eq_ignore_ascii_case(package));
-    let near = || entries().find(|(name, _)| name.starts_with(&format!("{package}-")));
-    own.or_else(near).map(|(_, version)| version.to_owned())
+    let beginning = format!("{package}/");
+    let records = venv.site_packages.iter().filter_map(|site| std::fs::read_dir(site).ok()).flatten().flatten();
+    let owner = records.map(|entry| entry.path()).find(|folder| {
+        let record = std::fs::read_to_string(folder.join("RECORD"));
+        record.is_ok_and(|record| record.lines().any(|line| line.starts_with(&beginning)))
+    })?;
+    let name = owner.file_name()?.to_str()?.strip_suffix(".dist-info")?;
+    name.split_once('-').map(|(_, version)| version.to_owned())
 }
 
 /// Returns every file and link under `folder`, relative to it.

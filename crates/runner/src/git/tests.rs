@@ -43,7 +43,7 @@ fn an_export_holds_what_git_archive_holds() {
     let mut tar = std::process::Command::new("tar");
     assert!(tar.arg("-xf").arg(place.path("archive.tar")).current_dir(&archive).status().unwrap().success());
     assert_eq!(listing(&exported), listing(&archive));
-    assert_eq!(listing(&exported).len(), 13);
+    assert_eq!(listing(&exported).len(), 14);
     let modified = exported.join("sub/dir/b").metadata().unwrap().modified().unwrap();
     let since = modified.duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap();
     assert_eq!(since.as_secs(), 315_532_800);

@@ -1,5 +1,6 @@
 //! The process host: engines as bare processes of this machine.
 
+pub mod client_thread;
 pub mod guard;
 pub mod network_trap;
 pub mod process_table;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use procfs::process::{FDTarget, MMapPath, Process, all_processes};
+use procfs::process::{FDTarget, MMPermissions, MMapPath, MemoryMap, Process, all_processes};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The variable by which every process of a run is known, also after it has left its group and its parent.
@@ -178,11 +178,21 @@ pub fn environment(process: u32) -> Option<BTreeMap<String, String>> {
 
 /// Returns the files that a process has mapped and may execute from.
 pub fn mapped_libraries(process: u32) -> BTreeSet<PathBuf> {
+    let executable = |map: &MemoryMap| map.perms.contains(MMPermissions::EXECUTE);
+    mapped_files(process, executable)
+}
+
+/// Returns the shared memory that these processes have mapped, by path.
+pub fn shared_memory(among: &[ProcessInfo]) -> BTreeSet<PathBuf> {
+    let everything = among.iter().flat_map(|process| mapped_files(process.pid, |_| true));
+    everything.filter(|path| path.starts_with("/dev/shm")).collect()
+}
+
+fn mapped_files(process: u32, wanted: impl Fn(&MemoryMap) -> bool) -> BTreeSet<PathBuf> {
     let Some(maps) = open(process).and_then(|process| process.maps().ok()) else { return BTreeSet::new() };
-    let file = |map: &procfs::process::MemoryMap| match &map.pathname {
-        MMapPath::Path(path) if map.perms.contains(procfs::process::MMPermissions::EXECUTE) => Some(path.clone()),
-        MMapPath::Path(_)
-        | MMapPath::Heap
+    let file = |map: &MemoryMap| match &map.pathname {
+        MMapPath::Path(path) => Some(path.clone()),
+        MMapPath::Heap
         | MMapPath::Stack
         | MMapPath::TStack(_)
         | MMapPath::Vdso
@@ -193,7 +203,7 @@ pub fn mapped_libraries(process: u32) -> BTreeSet<PathBuf> {
         | MMapPath::Vsys(_)
         | MMapPath::Other(_) => None,
     };
-    maps.iter().filter_map(file).collect()
+    maps.iter().filter(|map| wanted(map)).filter_map(file).collect()
 }
 
 #[cfg(test)]

@@ -30,6 +30,11 @@ impl Snapshot {
         }
     }
 
+    /// Returns whether an entry stood there already.
+    pub fn held(&self, path: &Path) -> bool {
+        self.entries.contains(path)
+    }
+
     /// Returns the entries of this user that have appeared since, as evidence.
     ///
     /// On a bare process host nobody can tell whose they are, so that they are evidence, not proof.

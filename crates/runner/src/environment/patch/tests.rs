@@ -150,7 +150,9 @@ const LINK: &str = "diff --git a/new b/new\nnew file mode 120000\n--- /dev/null\
 
 #[test]
 fn binary_content_links_and_submodules_need_leave() {
-    let literal = "diff --git a/new b/new\nnew file mode 100644\nindex 0000000..f76dd23\nGIT binary patch\nliteral 1\nIcmZPo000310RR91\n\nliteral 0\nHcmV?d00001\n\n";
+    let literal = "diff --git a/new b/new\nnew file mode 100644\n\
+                   index 0000000000000000000000000000000000000000..f76dd238ade08917e6712764a16a22005a50573d\n\
+                   GIT binary patch\nliteral 1\nIcmZPo000310RR91\n\nliteral 0\nHcmV?d00001\n\n";
     let module =
         "diff --git a/m b/m\nnew file mode 160000\n--- /dev/null\n+++ b/m\n@@ -0,0 +1 @@\n+Subproject commit abc\n";
     let inside = LINK.replace("TARGET", "sub/other");
