@@ -3,7 +3,6 @@
 mod doctor;
 mod tools;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -138,7 +137,7 @@ mod tests {
         let host = host(&[Path::new("/")]);
         assert!(host.processors > 0 && host.kernel.is_some() && host.memory_mib > Some(0));
         assert!(host.tools.contains_key("git") && host.tools.contains_key("python3"));
-        let later = Host { disk_free_mib: Some(1), tools: BTreeMap::new(), ..host.clone() };
+        let later = Host { disk_free_mib: Some(1), tools: std::collections::BTreeMap::new(), ..host.clone() };
         assert_eq!(fingerprint(&later), host.fingerprint);
         let other = Host { processors: host.processors + 1, ..host.clone() };
         assert_ne!(fingerprint(&other), host.fingerprint);
