@@ -88,8 +88,9 @@ fn try_prepare(spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<P
     };
     let entry = CacheEntry::lock(&id, context)?;
     let tree = entry.folder.join("tree");
-    // The interpreter may have been replaced since: what was built with the old one isn't taken.
-    let known = entry.manifest(&id).filter(|manifest| manifest.venv == venv && tree.is_dir());
+    // The interpreter may have been replaced since; and a run that was killed never looked at the tree again.
+    let is_whole = |manifest: &Manifest| scan(&tree).is_ok_and(|files| files == manifest.files);
+    let known = entry.manifest(&id).filter(|manifest| manifest.venv == venv && is_whole(manifest));
     let manifest = if let Some(manifest) = known {
         manifest
     } else {

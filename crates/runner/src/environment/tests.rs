@@ -89,7 +89,10 @@ fn what_a_crash_left_behind_is_never_taken_for_an_environment() {
     let good = prepared(&place, &spec);
     let record = good.folder.join("manifest.json");
     let whole = std::fs::read(&record).unwrap();
-    let leftovers: [&dyn Fn(); 3] = [
+    let leftovers: [&dyn Fn(); 5] = [
+        // A power cut after the record was written, and a run that was killed before it looked at the tree again.
+        &|| std::fs::write(good.tree.join("run.sh"), "").unwrap(),
+        &|| std::fs::remove_file(good.tree.join("run.sh")).unwrap(),
         &|| std::fs::remove_file(&record).unwrap(),
         &|| std::fs::rename(&record, good.folder.join("manifest.unfinished")).unwrap(),
         &|| std::fs::write(&record, &whole[..whole.len() / 2]).unwrap(),
@@ -97,7 +100,6 @@ fn what_a_crash_left_behind_is_never_taken_for_an_environment() {
     for leave in leftovers {
         leave();
         std::fs::write(good.tree.join("half"), "made").unwrap();
-        std::fs::remove_file(good.tree.join("run.sh")).unwrap();
         let again = prepared(&place, &spec);
         assert_eq!(again.manifest, good.manifest);
         assert_eq!(verify_unmodified(&again).unwrap(), Ok(()));
@@ -114,12 +116,14 @@ fn a_failed_preparation_leaves_nothing_that_counts_and_can_be_tried_again() {
     }
 }
 
+/// What an engine does to its tree, and how it is told.
+type Change = (&'static str, fn(&Path));
+
 #[test]
 fn each_change_of_the_tree_is_found_and_the_evicted_environment_is_made_again() {
     let place = Place::new();
     let repository = place.repository(ENGINE);
     let spec = repository.spec();
-    type Change = (&'static str, fn(&Path));
     let changes: &[Change] = &[
         ("changed: engine/__init__.py", |tree| std::fs::write(tree.join("engine/__init__.py"), "VALUE = 9\n").unwrap()),
         ("removed: run.sh", |tree| std::fs::remove_file(tree.join("run.sh")).unwrap()),
@@ -150,9 +154,12 @@ fn each_change_of_the_tree_is_found_and_the_evicted_environment_is_made_again() 
     assert_eq!(kept, 1, "only the lock file stays");
 }
 
+/// A name, files beside the engine, the modules that must be in the tree, and the beginning of the evidence.
+type Shadow = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str], &'static str);
+
 #[test]
 fn a_module_that_would_come_from_elsewhere_is_unproven() {
-    let cases: &[(&str, &[(&str, &str)], &[&str], &str)] = &[
+    let cases: &[Shadow] = &[
         ("the standard library has it", &[], &["json"], "`json` is found at: "),
         ("the interpreter has it built in", &[], &["sys"], "`sys` is found at: built-in"),
         ("nobody has it", &[], &["missing"], "`missing` is found at: nowhere"),
@@ -376,7 +383,7 @@ fn an_overlay_lays_the_revision_over_the_installed_native_files() {
     assert_eq!((note.version.as_deref(), note.from_revision), (Some("1.0"), 3));
     assert_eq!(note.generated.keys().collect::<Vec<_>>(), ["_version.py"]);
     assert_eq!(note.left_out, ["removed.py"]);
-    assert_eq!(environment.python_path, [environment.tree.clone()]);
+    assert_eq!(environment.python_path, std::slice::from_ref(&environment.tree));
     let proof = prove(&place, &environment, &spec).unwrap();
     assert_eq!(proof.native.keys().collect::<Vec<_>>(), ["engine/_C.abi3.so"]);
     assert!(proof.packages.contains(&"fake-engine==1.0".to_owned()));

@@ -76,7 +76,8 @@ pub(super) fn ensure(venv: &Venv, context: &PrepareContext<'_>) -> Result<(Inter
     let key = serde_json::json!({ "venv": venv, "base": base.program, "python_version": base.version });
     let folder = context.cache.join("venvs").join(Digest::of_json(&key)?.as_str());
     let _lock = FolderLock::take(&folder.with_extension("lock"), context)?;
-    let known = read_record::<VenvRecord>(&folder).filter(|record| record.folder == folder && record.program.is_file());
+    // A run that was killed never looked at it again.
+    let known = read_record::<VenvRecord>(&folder).filter(|record| record.folder == folder && record.is_unchanged());
     let record = if let Some(record) = known {
         record
     } else {

@@ -5,12 +5,16 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use super::*;
 use crate::environment::fixture::{Place, TestRepository, listing};
 
+/// Returns the lines `line N`.
+fn numbered_lines(numbers: std::ops::RangeInclusive<u32>) -> String {
+    numbers.map(|number| format!("line {number}")).collect::<Vec<_>>().join("\n") + "\n"
+}
+
 /// A tree to patch.
 fn tree(place: &Place) -> PathBuf {
     let tree = place.path("tree");
     std::fs::create_dir_all(tree.join("sub")).unwrap();
-    let numbers: String = (1..=20).map(|number| format!("line {number}\n")).collect();
-    std::fs::write(tree.join("numbers"), numbers).unwrap();
+    std::fs::write(tree.join("numbers"), numbered_lines(1..=20)).unwrap();
     std::fs::write(tree.join("sub/other"), "a\nb\nc\n").unwrap();
     std::fs::write(tree.join("twice"), "x\ny\nz\nx\ny\nz\n").unwrap();
     symlink("sub", tree.join("link")).unwrap();
@@ -106,7 +110,7 @@ fn a_patch_that_fits_nowhere_is_rejected() {
     check("--- /dev/null\n+++ b/sub/other\n@@ -0,0 +1 @@\n+x\n", Err(FailureClass::PatchRejected));
     check("--- /dev/null\n+++ b/numbers/x\n@@ -0,0 +1 @@\n+x\n", Err(FailureClass::PatchRejected));
     check("--- a/sub/other\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", Err(FailureClass::PatchRejected));
-    check(&OTHER.replace("\n", "\r\n"), Err(FailureClass::PatchRejected));
+    check(&OTHER.replace('\n', "\r\n"), Err(FailureClass::PatchRejected));
     check(&OTHER.replace("sub/other", "sub"), Err(FailureClass::PatchRejected));
     // Another white space is another line.
     check(&OTHER.replace(" a\n", "  a\n"), Err(FailureClass::PatchRejected));
@@ -192,7 +196,7 @@ fn evidence_names_the_lines_of_the_patch() {
 
 /// Makes two commits that differ in every way a text patch can express.
 fn two_commits(place: &Place) -> TestRepository {
-    let long: String = (0..200).map(|number| format!("line {number}\n")).collect();
+    let long = numbered_lines(0..=199);
     let repository = place.repository(&[
         ("edited", &long),
         ("no-line-end", "a\nb"),

@@ -94,8 +94,8 @@ fn environment(scratch: &Path, context: &PrepareContext<'_>) -> Environment {
         environment.entry(name.to_owned()).or_insert_with(|| context.cache.join("packages").join(folder).into());
     }
     for (name, value) in [
-        // Files that two virtual environments share could be changed in both at once by one engine.
-        ("UV_LINK_MODE", "clone"),
+        // What shares its bytes with uv's own cache could be changed there by one engine for all later ones.
+        ("UV_LINK_MODE", "copy"),
         ("UV_NO_PROGRESS", "1"),
         ("UV_PYTHON_DOWNLOADS", "never"),
         ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
