@@ -1,0 +1,320 @@
+//! The reference of the command and the tables in `docs/` are what the program itself says.
+//!
+//! `ISOBENCH_WRITE_DOCS=1 cargo test -p isobench --test docs` writes them anew; without the variable, the tests compare.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use isobench_analysis::measure::LaunchDigest;
+use isobench_plan::keys::{KeyDefault, task_keys};
+use isobench_runner::environment::Manifest;
+use isobench_schema::block::{BlockComplete, BlockSpec};
+use isobench_schema::comparability::KeyField;
+use isobench_schema::deviation::DeviationKind;
+use isobench_schema::event::{EventLogHeader, LaunchStage, RunEnd};
+use isobench_schema::facts::Facts;
+use isobench_schema::failure::{Charge, FailureClass, FailureStage};
+use isobench_schema::format;
+use isobench_schema::measurement::{Direction, MetricName};
+use isobench_schema::plan::{ExclusionReason, Plan};
+use isobench_schema::record::{Phase, RecordHeader};
+use isobench_schema::verdict::{Judgement, Standing, Verdict};
+
+/// The variable that makes these tests write what they would compare.
+const WRITE: &str = "ISOBENCH_WRITE_DOCS";
+
+/// What stands above the reference of the command.
+const CLI_HEAD: &str = "\
+# The command
+
+<!-- Written by crates/isobench/tests/docs.rs from the command's own help; don't edit. -->
+
+Data goes to standard output, status and errors to standard error. `--json` makes the data JSON, `--quiet` leaves the status
+out. An error names the object it is about, then its causes, then the next step (`hint:`).
+
+| exit code | meaning |
+| --- | --- |
+| 0 | everything was decided or measured |
+| 1 | a bug in isobench, or an error that has no code of its own |
+| 2 | wrong usage or configuration |
+| 3 | this machine lacks something, such as a program or room on the disk |
+| 4 | there is nothing to run |
+| 5 | interrupted; the same command goes on |
+| 100 | complete, and some trials failed |
+
+| variable | meaning |
+| --- | --- |
+| `ISOBENCH_CACHE` | the folder of environments, where `--cache` isn't given; else `isobench` in the user's cache folder |
+| `ISOBENCH_LEASES` | the folder of device leases; `/tmp/isobench-leases` if unset, the same for all users of the machine |
+| `NO_COLOR` | if set and not empty, data isn't coloured unless `--color always` is given |
+";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is two folders up")
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|error| format!("({name} can't be read: {error})"))
+}
+
+/// Compares a document with what it must be, or writes it.
+fn hold(name: &str, expected: &str) {
+    if std::env::var_os(WRITE).is_some() {
+        fs::write(root().join(name), expected).expect("a document can be written");
+        return;
+    }
+    let found = read(name);
+    let differs = found.lines().zip(expected.lines()).position(|(found, expected)| found != expected);
+    let line = differs.unwrap_or_else(|| found.lines().count().min(expected.lines().count())) + 1;
+    assert!(
+        found == expected,
+        "{name} isn't what the program says, from line {line} on; write it anew with\n  \
+         {WRITE}=1 cargo test -p isobench --test docs"
+    );
+}
+
+/// Returns the help of a command as it is printed on any machine.
+fn help(command: Option<&str>) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
+        .args(command)
+        .arg("--help")
+        .env_clear()
+        .env("COLUMNS", "100")
+        .output()
+        .expect("the command runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("help is UTF-8");
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+/// Returns the names of the commands in a help text.
+fn commands(help: &str) -> Vec<&str> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let name = |line: &'_ str| line.strip_prefix("  ").is_some_and(|rest| !rest.starts_with(' '));
+    listed.filter(|line| name(line)).filter_map(|line| line.split_whitespace().next()).collect()
+}
+
+#[test]
+fn the_reference_of_the_command_is_its_help() {
+    let top = help(None);
+    let mut text = format!("{CLI_HEAD}\n## isobench\n\n```text\n{top}\n```\n");
+    let names = commands(&top);
+    assert!(names.contains(&"demo"), "{top}");
+    for name in names.into_iter().filter(|name| *name != "help") {
+        let _ = write!(text, "\n## isobench {name}\n\n```text\n{}\n```\n", help(Some(name)));
+    }
+    hold("docs/cli.md", &text);
+}
+
+/// Returns a table of Markdown.
+fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let head: Vec<String> = head.iter().map(|&cell| cell.to_owned()).collect();
+    let rule: Vec<String> = head.iter().map(|_| "---".to_owned()).collect();
+    let rows: String = rows.into_iter().map(|row| line(&row)).collect();
+    line(&head) + &line(&rule) + &rows
+}
+
+fn code(text: impl std::fmt::Display) -> String {
+    format!("`{text}`")
+}
+
+/// Returns a text that may stand in a cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+/// Returns what the doc comments of a source file say about each machine spelling in it.
+fn meanings(file: &str) -> BTreeMap<String, String> {
+    let source = read(file);
+    let (mut found, mut doc) = (BTreeMap::new(), Vec::new());
+    for line in source.lines().map(str::trim) {
+        if let Some(text) = line.strip_prefix("/// ") {
+            doc.push(text);
+            continue;
+        }
+        let spelling = line.strip_suffix("\",").and_then(|line| line.split_once(" = \""));
+        if let Some((_, spelling)) = spelling {
+            found.insert(spelling.to_owned(), cell(&doc.join(" ")));
+        }
+        doc.clear();
+    }
+    found
+}
+
+/// Returns the table of an enum's spellings and meanings.
+fn spellings<'a>(head: &str, file: &str, all: impl IntoIterator<Item = &'a str>) -> String {
+    let meanings = meanings(file);
+    let meaning = |name: &str| meanings.get(name).cloned().unwrap_or_default();
+    table(&[head, "meaning"], all.into_iter().map(|name| vec![code(name), meaning(name)]))
+}
+
+fn formats() -> String {
+    let row = |tag: String, place: &str, holds: &str| vec![code(tag), place.to_owned(), holds.to_owned()];
+    table(
+        &["format", "where", "what"],
+        [
+            row(format::tag::<Plan>(), "`plan.json` of a run or a plan", "every choice of a run"),
+            row(
+                format::tag::<Facts>(),
+                "`facts.json` beside the plan",
+                "what was known of the world; the plan names its digest",
+            ),
+            row(
+                format::tag::<EventLogHeader>(),
+                "first line of `events.jsonl`",
+                "the run's name; one event follows on each line",
+            ),
+            row(
+                format::tag::<RecordHeader>(),
+                "first line of the artifact `requests.jsonl`",
+                "client, clock and seed; one request follows on each line",
+            ),
+            row(
+                format::tag::<BlockSpec>(),
+                "`spec.json` of a block; input of `isobench block`",
+                "everything that one block needs",
+            ),
+            row(format::tag::<BlockComplete>(), "`complete.json` of a block", "how a block that ran elsewhere ended"),
+            row(
+                format::tag::<Judgement>(),
+                "`derived/judgement.json`; output of `report --format json`",
+                "what the evidence says",
+            ),
+            row(
+                format::tag::<LaunchDigest>(),
+                "each entry of `derived/launches.jsonl`",
+                "the numbers and answers of one launch, in short",
+            ),
+            row(
+                format::tag::<Manifest>(),
+                "`manifest.json` of an entry of the cache",
+                "every file of an environment, with its digest",
+            ),
+        ],
+    )
+}
+
+fn keys() -> String {
+    let default = |default: &KeyDefault| match default {
+        KeyDefault::Required => "**required**".to_owned(),
+        KeyDefault::RequiredHere => "required with its table or kind".to_owned(),
+        KeyDefault::Absent => "absent".to_owned(),
+        KeyDefault::Value(value) if value.contains([' ', '`']) => cell(value),
+        KeyDefault::Value(value) => code(value),
+    };
+    let row = |key: &isobench_plan::keys::KeyDoc| {
+        vec![code(key.path), cell(&key.kind.to_string()), default(&key.default), cell(key.doc)]
+    };
+    table(&["key", "takes", "default", "meaning"], task_keys().iter().map(row))
+}
+
+fn failure_classes() -> String {
+    let meanings = meanings("crates/schema/src/failure.rs");
+    let yes = |is: bool| if is { "yes" } else { "" }.to_owned();
+    let row = |class: &FailureClass| {
+        let charge = match class.charge() {
+            Charge::Arm => "the arm",
+            Charge::Infrastructure => "infrastructure",
+        };
+        let meaning = meanings.get(class.as_str()).cloned().unwrap_or_default();
+        let (breaks, settled) = (yes(class.breaks_validity()), yes(class.is_settled_before_launch()));
+        vec![code(class), meaning, charge.to_owned(), breaks, settled]
+    };
+    let head = ["class", "meaning", "answers for it", "breaks validity", "not tried again"];
+    table(&head, FailureClass::ALL.iter().map(row))
+}
+
+fn metrics() -> String {
+    let row = |metric: &MetricName| {
+        let better = match metric.direction() {
+            Direction::Higher => "higher",
+            Direction::Lower => "lower",
+        };
+        vec![code(metric), metric.unit().to_owned(), better.to_owned()]
+    };
+    table(&["metric", "unit", "better is"], MetricName::ALL.iter().map(row))
+}
+
+/// Every table that is written by a test: its document, its name, and its text.
+fn tables() -> Vec<(&'static str, &'static str, String)> {
+    let stages = FailureStage::ALL.iter().map(|value| value.as_str());
+    let deviations = DeviationKind::ALL.iter().map(|value| value.as_str());
+    let exclusions = ExclusionReason::ALL.iter().map(|value| value.as_str());
+    let fields = KeyField::ALL.iter().map(|value| value.as_str());
+    let launch_stages = LaunchStage::ALL.iter().map(|value| value.as_str());
+    let phases = Phase::ALL.iter().map(|value| value.as_str());
+    let ends = RunEnd::ALL.iter().map(|value| value.as_str());
+    vec![
+        ("docs/formats.md", "formats", formats()),
+        ("docs/formats.md", "task keys", keys()),
+        ("docs/formats.md", "failure stages", spellings("stage", "crates/schema/src/failure.rs", stages)),
+        ("docs/formats.md", "failure classes", failure_classes()),
+        ("docs/formats.md", "deviations", spellings("kind", "crates/schema/src/deviation.rs", deviations)),
+        ("docs/formats.md", "exclusions", spellings("reason", "crates/schema/src/plan.rs", exclusions)),
+        ("docs/formats.md", "key fields", spellings("field", "crates/schema/src/comparability.rs", fields)),
+        ("docs/formats.md", "launch stages", spellings("stage", "crates/schema/src/event.rs", launch_stages)),
+        ("docs/formats.md", "run ends", spellings("end", "crates/schema/src/event.rs", ends)),
+        ("docs/formats.md", "phases", spellings("phase", "crates/schema/src/record.rs", phases)),
+        ("docs/methodology.md", "metrics", metrics()),
+    ]
+}
+
+#[test]
+fn tables_in_the_documents_are_those_of_the_program() {
+    let mut documents: BTreeMap<&str, String> = BTreeMap::new();
+    for (document, name, text) in tables() {
+        let found = documents.entry(document).or_insert_with(|| read(document));
+        let begin = format!("<!-- table: {name} -->\n");
+        let end = format!("<!-- end of table: {name} -->");
+        let (before, rest) = found.split_once(&begin).expect("a document has the mark that a table begins with");
+        let (_, after) = rest.split_once(&end).expect("a document has the mark that a table ends with");
+        *found = format!("{before}{begin}\n{text}\n{end}{after}");
+    }
+    for (document, text) in documents {
+        hold(document, &text);
+    }
+}
+
+#[test]
+fn every_verdict_and_standing_is_explained() {
+    let methodology = read("docs/methodology.md");
+    let verdicts = Verdict::ALL.iter().map(|verdict| verdict.as_str());
+    let standings = Standing::ALL.iter().map(|standing| standing.as_str());
+    let missing: Vec<&str> = verdicts.chain(standings).filter(|name| !methodology.contains(&code(name))).collect();
+    assert!(missing.is_empty(), "docs/methodology.md doesn't explain {missing:?}");
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let root = root();
+    let mut documents = vec![root.join("README.md"), root.join("CONTRIBUTING.md"), root.join("CHANGELOG.md")];
+    let mut folders = vec![root.join("docs"), root.join("examples")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder of documents can be listed") {
+            let path = entry.expect("an entry can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                documents.push(path);
+            }
+        }
+    }
+    let mut dead = BTreeSet::new();
+    for document in documents {
+        let text = fs::read_to_string(&document).expect("a document is UTF-8");
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.contains("://") && !link.starts_with('#')) {
+            let file = link.split('#').next().unwrap_or_default();
+            let folder = document.parent().expect("a document lies in a folder");
+            if !folder.join(file).exists() {
+                dead.insert(format!("{}: {link}", document.strip_prefix(&root).unwrap_or(&document).display()));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "links that lead nowhere: {dead:#?}");
+}
