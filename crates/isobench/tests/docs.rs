@@ -32,8 +32,8 @@ const CLI_HEAD: &str = "\
 
 <!-- Written by crates/isobench/tests/docs.rs from the command's own help; don't edit. -->
 
-Data goes to standard output, status and errors to standard error. `--json` makes the data JSON, `--quiet` leaves the status
-out. An error names the object it is about, then its causes, then the next step (`hint:`).
+Data goes to standard output, status and errors to standard error. `--json` makes the data JSON, `--quiet` leaves the
+status out. An error names the object it is about, then its causes, then the next step (`hint:`).
 
 | exit code | meaning |
 | --- | --- |
@@ -287,6 +287,25 @@ fn every_verdict_and_standing_is_explained() {
     let standings = Standing::ALL.iter().map(|standing| standing.as_str());
     let missing: Vec<&str> = verdicts.chain(standings).filter(|name| !methodology.contains(&code(name))).collect();
     assert!(missing.is_empty(), "docs/methodology.md doesn't explain {missing:?}");
+}
+
+#[test]
+fn the_task_of_the_readme_is_one() {
+    let readme = read("README.md");
+    let task =
+        readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a task in the README");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("task.toml"), task).expect("the task can be written");
+    fs::write(folder.path().join("mine.patch"), "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n").expect("so can its patch");
+    let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
+        .args(["plan", "task.toml", "--dry-run", "--json", "--cache", "cache"])
+        .current_dir(folder.path())
+        .output()
+        .expect("the command runs");
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a plan is JSON");
+    assert_eq!(plan.get("problems"), Some(&serde_json::json!([])), "{plan:#}");
+    // Its repository isn't there, so that nothing can be run.
+    assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
