@@ -84,6 +84,7 @@ pub(super) fn ensure(venv: &Venv, context: &PrepareContext<'_>) -> Result<(Inter
         remove_whole(&folder)?;
         std::fs::create_dir_all(&folder).map_err(EnvironmentError::write(&folder))?;
         let record = make(venv, &base, &folder, context)?;
+        sync(&folder).map_err(EnvironmentError::write(&folder))?;
         write_record(&folder, &record)?;
         record
     };
@@ -134,6 +135,14 @@ fn write_alias(site: &Path, PackageAlias { name, version }: &PackageAlias) -> st
     let mut file = std::fs::File::create(folder.join("METADATA"))?;
     write!(file, "Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")?;
     std::fs::write(folder.join("INSTALLER"), "isobench\n")
+}
+
+/// Waits until every file of `folder` is on the disk, along with all else on its file system.
+///
+/// The stamp that later runs trust is one of sizes and times, which a file may have before its bytes are safe. And
+/// gigabytes that are still to be written would disturb the first launch.
+fn sync(folder: &Path) -> std::io::Result<()> {
+    Ok(rustix::fs::syncfs(std::fs::File::open(folder)?)?)
 }
 
 /// Returns the digest over the path, size, mode and time of each file. Bytecode doesn't count: launches never read it.
