@@ -124,7 +124,9 @@ impl Session<'_> {
         let record = records.first();
         let sent = record.and_then(|record| record.sent_ns).unwrap_or(ready_ns).saturating_sub(ready_ns);
         notes.timeline.first_request_ms = millis(Duration::from_nanos(sent));
-        attempt!(check_first(server, record));
+        if let Err(failure) = check_first(server, record) {
+            return Ok(Err(stranger(server, expect).unwrap_or(failure)));
+        }
         sink.stage(self.load.launch, LaunchStage::Ready)?;
         attempt!(self.prove(server, expect).await?);
 
@@ -253,6 +255,15 @@ fn check_first(server: &Server, record: Option<&RequestRecord>) -> Result<(), Fa
     let line = EvidenceLine::new(evidence::REQUESTS, Some(2), &failure.message);
     let failure = Failure::new(FailureStage::Ready, FailureClass::FirstRequestFailed, message);
     Err(failure.with_evidence([line]).with_evidence(server.log_end()))
+}
+
+/// Returns the failure of an engine whose port is answered by a process that isn't the planned program: that comes before
+/// how it answers.
+fn stranger(server: &Server, expect: &Expect<'_>) -> Option<Failure> {
+    let process = server.owner().ok()?;
+    let failure = live::prove(&expect(process)).err()?;
+    // One that has ended meanwhile can't be looked at, which proves nothing.
+    process_table::executable(process).map(|_| failure)
 }
 
 /// Returns the failure of an engine whose requests fail because it is about to be seen as ended.
