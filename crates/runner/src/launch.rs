@@ -292,7 +292,7 @@ fn variables(
     crate::command::pass_variables(&mut given, spec.server.pass_environment.iter().map(String::as_str));
     let mut variables = BTreeMap::new();
     for (name, value) in given {
-        let text = value.into_string().map_err(|_| name.clone())?;
+        let text = value.into_string().map_err(|_not_utf8| name.clone())?;
         variables.insert(name, text);
     }
     variables.extend(engine::variables(spec.engine, serve));

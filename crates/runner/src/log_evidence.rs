@@ -41,7 +41,7 @@ fn end_of(path: &Path) -> io::Result<(u64, String)> {
             if bytes.is_empty() {
                 break;
             }
-            first += u64::try_from(bytes.iter().filter(|&&byte| byte == b'\n').count()).unwrap_or(0);
+            first += bytes.split(|&byte| byte == b'\n').skip(1).map(|_| 1).sum::<u64>();
             let read = bytes.len();
             reader.consume(read);
         }

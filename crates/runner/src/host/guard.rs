@@ -343,7 +343,7 @@ fn oversee(engine: u32, grace: Duration, notices: &Receiver<Notice>) -> Report {
             Ok(Notice::Gone) | Err(RecvTimeoutError::Disconnected) => end.gone = true,
         }
         if end.gone {
-            return ended(&end, Vec::new());
+            return ended(&end, &[]);
         }
         let now = Instant::now();
         let force = end.kill_at.is_some_and(|at| now >= at);
@@ -359,7 +359,7 @@ fn oversee(engine: u32, grace: Duration, notices: &Receiver<Notice>) -> Report {
                 process_table::kill(process);
             }
             if now.duration_since(since) > DEATH {
-                return ended(&end, alive);
+                return ended(&end, &alive);
             }
         }
     }
@@ -372,7 +372,7 @@ fn terminate(engine: u32) {
     }
 }
 
-fn ended(end: &End, unkillable: Vec<ProcessInfo>) -> Report {
+fn ended(end: &End, unkillable: &[ProcessInfo]) -> Report {
     let name = |process: &ProcessInfo| format!("{} ({})", process.command, process.pid);
     Report::Ended {
         forced: end.forced,
