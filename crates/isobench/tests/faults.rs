@@ -1,0 +1,280 @@
+//! Every way in which an engine can misbehave: its own class, its stage, and the lines that show it.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "all of it is test code")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use isobench_schema::event::{BlockEnd, EventKind};
+use isobench_schema::failure::{Failure, FailureClass, FailureStage};
+use isobench_schema::outcome::{LaunchRecord, Outcome, evidence};
+use isobench_testkit::{Fault, TaskText};
+use serde_json::Value;
+use support::{Place, arm, complete_launches, events};
+
+/// Where a fault shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    /// The launch has failed.
+    Failed,
+    /// The launch was measured and doesn't count.
+    Discounted,
+    /// The launch was measured and counts, with an incident.
+    Incident,
+}
+
+/// One row of the fault table.
+struct Row {
+    fault: &'static str,
+    shows: Shows,
+    class: FailureClass,
+    stage: FailureStage,
+    /// A part of a line of evidence.
+    line: &'static str,
+    verdict: &'static str,
+}
+
+/// Returns a row of the table.
+fn row(fault: &'static str, shows: Shows, class: &str, stage: &str, line: &'static str, verdict: &'static str) -> Row {
+    let class = FailureClass::parse(class).unwrap();
+    Row { fault, shows, class, stage: FailureStage::parse(stage).unwrap(), line, verdict }
+}
+
+impl Row {
+    fn agent(&self) -> &str {
+        self.fault.split('=').next().unwrap()
+    }
+}
+
+/// Runs the baseline and one agent for each row in one block, and checks what is said of each.
+fn check(place: &Place, mut text: TaskText, rows: &[Row], settings: &[&str]) -> Vec<LaunchRecord> {
+    for row in rows {
+        text = place.with_faults(text, row.agent(), &[row.fault.parse().unwrap()]);
+    }
+    place.write_task(&text);
+    let set = settings.iter().flat_map(|setting| ["--set", *setting]);
+    let run = ["run", "task", "--out", "run", "--allow-unisolated", "--quiet"].into_iter().chain(set);
+    let finished = place.finish(run);
+    let expected = if rows.iter().all(|row| row.shows == Shows::Incident) { 0 } else { 100 };
+    assert_eq!(finished.code, Some(expected), "{finished:?}");
+    let task = place.judgement("run");
+    let baseline = arm(&task, "baseline");
+    assert_eq!((baseline.launches, baseline.valid), (1, 1), "{baseline:?}");
+    let launches = complete_launches(&place.path("run"));
+    for row in rows {
+        let agent = format!("agent:{}", row.agent());
+        let contrast = place.contrast("run", &agent, "baseline");
+        assert_eq!(contrast["verdict"], row.verdict, "{agent}: {contrast}");
+        let charged = if row.verdict == "invalid" { Some(agent.as_str()) } else { None };
+        assert_eq!(contrast["charged_to"].as_str(), charged, "{contrast}");
+        let judged = arm(&task, &agent);
+        let counted = if row.shows == Shows::Incident { &judged.incidents } else { &judged.failures };
+        let found = counted.iter().map(|counted| &counted.failure);
+        check_failure(row, found);
+        assert_eq!(judged.valid, u32::from(row.shows == Shows::Incident), "{judged:?}");
+        check_failure(row, in_events(place, row, &launches).iter());
+    }
+    place.check_sound("run");
+    launches
+}
+
+/// Checks that one of the failures is the row's, with the line that shows it.
+fn check_failure<'f>(row: &Row, found: impl Iterator<Item = &'f Failure>) {
+    let found: Vec<_> = found.collect();
+    let fits = |failure: &&&Failure| failure.class == row.class && failure.stage == row.stage;
+    let failure = found.iter().find(fits).unwrap_or_else(|| panic!("{}: {found:#?}", row.fault));
+    let shows = failure.evidence.iter().any(|line| line.text.contains(row.line));
+    assert!(shows, "{}: `{}` isn't in {:#?}", row.fault, row.line, failure.evidence);
+}
+
+/// Returns what the events say of a row's agent.
+fn in_events(place: &Place, row: &Row, launches: &[LaunchRecord]) -> Vec<Failure> {
+    let agent = format!("agent:{}", row.agent());
+    let record = launches.iter().find(|record| record.launch.arm.to_string() == agent).unwrap();
+    match (row.shows, &record.outcome) {
+        (Shows::Failed, Outcome::Failed { failure }) => vec![failure.clone()],
+        (Shows::Incident, Outcome::Measured) => record.incidents.clone(),
+        (Shows::Discounted, Outcome::Measured) => {
+            let charged = events(&place.path("run")).into_iter().filter_map(|event| match event.kind {
+                EventKind::BlockEnded { charged, .. } => charged.get(&record.launch.arm).cloned(),
+                EventKind::RunStarted { .. }
+                | EventKind::OrphansEnded { .. }
+                | EventKind::BlockStarted { .. }
+                | EventKind::LaunchStage { .. }
+                | EventKind::RunEnded { .. } => None,
+            });
+            charged.collect()
+        }
+        (shows, outcome) => panic!("{}: {shows:?}, but {outcome:?}", row.fault),
+    }
+}
+
+/// A small task of one block without a human arm.
+fn text(place: &Place) -> TaskText {
+    let mut text = place.task_text();
+    text.human = isobench_testkit::HumanArm::Absent;
+    text.blocks = 1;
+    text
+}
+
+#[test]
+fn an_engine_that_ends_answers_wrongly_or_touches_what_it_must_not_is_told_apart() {
+    use Shows::{Discounted, Failed, Incident};
+    let place = Place::new();
+    let mut text = text(&place);
+    text.more = "log-bytes = 1000000\n".to_owned();
+    let [failed, invalid, none] = ["agent-failed", "invalid", "inconclusive"];
+    let rows = [
+        row("die-at-start", Failed, "start-crashed", "start", "ValueError: No available memory", failed),
+        // The first request, two probes and two of warm-up come before the window.
+        row("die-after=7", Failed, "server-died", "workload", "ERROR the engine core died", failed),
+        row("malformed=8", Discounted, "stream-malformed", "workload", "an event can't be read", failed),
+        row("error-event=8", Discounted, "stream-error", "workload", "the engine core failed", failed),
+        row(
+            "close-early=8",
+            Discounted,
+            "stream-truncated",
+            "workload",
+            "closed the connection after 8 chunks",
+            failed,
+        ),
+        row("http-500=8", Discounted, "http-error", "workload", "answered with status 500", failed),
+        row("http-500=1", Failed, "first-request-failed", "ready", "answered with status 500", failed),
+        row("short", Discounted, "output-length", "validity", "16 tokens asked, 8 came", invalid),
+        row("liar", Discounted, "token-count-mismatch", "validity", "usage says 16 tokens, 8 came", invalid),
+        row("garbage", Discounted, "output-mismatch", "validity", "expected `", invalid),
+        row("survivor", Incident, "process-survived", "workload", "isobench-fake-e", none),
+        row("flood=40000000", Incident, "log-flood", "workload", "one of very many lines", none),
+        row("write-own-tree", Failed, "environment-modified", "verify", "written-by-engine.txt", invalid),
+        row("steal-port", Failed, "environment-unproven", "verify", "/tree", invalid),
+        row("ask-network", Failed, "network-asked", "validity", "example.invalid", invalid),
+    ];
+    // Two rows of one fault are two agents.
+    let (once, again): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.fault != "http-500=1");
+    let launches = check(&place, text.clone(), &once, &[]);
+    let record = |agent: &str| launches.iter().find(|record| record.launch.arm.to_string() == agent).unwrap();
+    let log = |agent: &str| support::evidence(&place.path("run"), record(agent), evidence::SERVER_STDERR);
+    let crash = String::from_utf8(log("agent:die-at-start")).unwrap();
+    assert!(crash.contains("Traceback (most recent call last):") && crash.ends_with("cache blocks\n"), "{crash}");
+    let flood = log("agent:flood");
+    let noise = flood.split(|&byte| byte == b'\n').filter(|line| line.starts_with(b"INFO fake engine")).count();
+    // Half of it is written before the engine listens, which is surely whole, and the rest as long as it lives.
+    assert!(flood.len() > 20_000_000 && noise >= 20_000_000 / 71, "{} bytes, {noise} lines", flood.len());
+    let changed = place.path("cache/environments").join(record("agent:write-own-tree").environment.as_str());
+    assert!(!changed.exists(), "a changed environment is used again");
+
+    let other = Place::new();
+    text.repository = other.repository.dir.display().to_string();
+    check(&other, text, &again, &[]);
+}
+
+#[test]
+fn an_engine_that_is_never_ready_stalls_or_goes_on_at_the_end_is_told_apart() {
+    use Shows::{Discounted, Failed, Incident};
+    let place = Place::new();
+    let rows = [
+        row("never-ready", Failed, "never-ready", "ready", "listening on", "agent-failed"),
+        row("wrong-port", Failed, "never-ready", "ready", "loading the model", "agent-failed"),
+        row("stall=8", Discounted, "stream-stalled", "workload", "brought no event for 1 s", "agent-failed"),
+        row("ignore-sigterm", Incident, "stop-forced", "workload", "signal 15 is ignored", "inconclusive"),
+    ];
+    check(&place, text(&place), &rows, &["limits.ready-s=3", "limits.stall-s=1", "limits.stop-s=1"]);
+}
+
+/// A file that is removed when the test is over.
+struct Left(PathBuf);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        // It isn't there if the test failed before.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_file_left_in_a_shared_folder_is_seen() {
+    let place = Place::new();
+    let name = place.root().file_name().unwrap().to_str().unwrap().replace('.', "");
+    let left = Left(PathBuf::from(format!("/var/tmp/isobench-test-{name}")));
+    let fault: &'static str = format!("leave-file={}", left.0.display()).leak();
+    let line: &'static str = left.0.display().to_string().leak();
+    let rows = [row(fault, Shows::Incident, "shared-folder-written", "workload", line, "inconclusive")];
+    check(&place, text(&place), &rows, &[]);
+    assert!(left.0.is_file(), "what isn't surely the engine's isn't removed");
+}
+
+/// Listens on the port of each launch of the agent `slow` before its engine does, and says that it is ready.
+fn steal_ports(run: &Path, over: &AtomicBool) {
+    let mut stolen = BTreeMap::new();
+    while !over.load(Ordering::Relaxed) {
+        let files = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let launches = files(&run.join("work")).flat_map(|attempt| files(&attempt.join("scratch")).collect::<Vec<_>>());
+        for launch in launches.filter(|launch| launch.to_string_lossy().contains("slow")) {
+            let text = fs::read_to_string(launch.join(evidence::LAUNCH)).unwrap_or_default();
+            let port = serde_json::from_str::<Value>(&text).ok().and_then(|launched| launched["port"].as_u64());
+            if let Some(port) = port {
+                stolen.entry(port).or_insert_with(|| TcpListener::bind(format!("127.0.0.1:{port}")).unwrap());
+            }
+        }
+        for listener in stolen.values() {
+            listener.set_nonblocking(true).unwrap();
+            if let Ok((mut stream, _)) = listener.accept() {
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}");
+            }
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_port_that_a_process_outside_the_engine_owns_spoils_the_block_and_at_last_the_task() {
+    let place = Place::new();
+    place.write_task(&place.with_faults(text(&place), "slow", &[Fault::SlowStart(60_000)]));
+    let run = place.path("run");
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| steal_ports(&run, &over));
+        let finished = place.finish(["run", "task", "--out", "run", "--allow-unisolated", "--quiet"]);
+        over.store(true, Ordering::Relaxed);
+        assert_eq!(finished.code, Some(100), "{finished:?}");
+    });
+    let row = row("slow", Shows::Failed, "port-owned-by-other", "ready", "is listened on by `faults", "inconclusive");
+    let mut spoilt = 0;
+    for event in events(&run) {
+        if let EventKind::BlockEnded { end, launches, .. } = event.kind {
+            let BlockEnd::Spoilt { failure } = end else { panic!("{end:?}") };
+            check_failure(&row, [&failure].into_iter());
+            let baseline = launches.iter().find(|record| record.launch.arm.to_string() == "baseline").unwrap();
+            assert_eq!(baseline.outcome, Outcome::Measured);
+            spoilt += 1;
+        }
+    }
+    assert_eq!(spoilt, 3, "the block and its two replacements");
+    let contrast = place.contrast("run", "agent:slow", "baseline");
+    assert_eq!(contrast["verdict"], row.verdict, "{contrast}");
+    place.check_sound("run");
+}
+
+#[test]
+fn two_hundred_megabytes_of_log_are_kept_whole() {
+    if !support::is_slow_wanted() {
+        println!("skipped: set {}=1 to run it", support::SLOW);
+        return;
+    }
+    let place = Place::new();
+    // Half of it is surely written: before the engine listens.
+    let rows = [row("flood=400000000", Shows::Incident, "log-flood", "workload", "very many lines", "inconclusive")];
+    let launches = check(&place, text(&place), &rows, &[]);
+    let record = launches.iter().find(|record| record.launch.arm.to_string() == "agent:flood").unwrap();
+    let kept = &record.evidence[evidence::SERVER_STDERR];
+    assert!(kept.bytes > 200_000_000, "{kept:?}");
+}
