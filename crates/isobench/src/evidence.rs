@@ -110,8 +110,7 @@ impl Digests {
             serde_json::to_writer(&mut text, &known).exit(Exit::Error)?;
             text.push(b'\n');
         }
-        let folder = run.join(layout::DERIVED);
-        fs::create_dir_all(&folder).exit(Exit::Error)?;
+        let folder = derived(run)?;
         write_atomically(&folder.join(DIGESTS), &text).exit(Exit::Error)?;
         self.grown = false;
         Ok(())
@@ -211,16 +210,24 @@ fn judge_with(reader: &RunReader, digests: &mut Digests) -> Result<Judgement, Co
     judge::judge(&JudgeInput { run: reader.run().clone(), plan, attempts: &attempts }).exit(Exit::Error)
 }
 
+/// Returns the folder for what is computed from a run, made if it isn't there.
+pub(crate) fn derived(run: &Path) -> Result<PathBuf, CommandError> {
+    let folder = run.join(layout::DERIVED);
+    fs::create_dir_all(&folder).exit(Exit::Error)?;
+    Ok(folder)
+}
+
 /// Keeps digests and judgement. A folder that can't be written to is no reason not to judge.
 fn keep(run: &Path, digests: &mut Digests, judgement: &Judgement) -> Result<(), CommandError> {
     let text = format::to_pretty(judgement).exit(Exit::Error)?;
     let Some(from) = judged_from(run) else { return Ok(()) };
-    let folder: PathBuf = run.join(layout::DERIVED);
-    let kept = digests
-        .save(run)
-        .and_then(|()| write_atomically(&folder.join(JUDGEMENT), text.as_bytes()).exit(Exit::Error))
-        .and_then(|()| write_atomically(&folder.join(JUDGED), from.as_bytes()).exit(Exit::Error));
-    drop(kept);
+    let mut keep = || {
+        digests.save(run)?;
+        let folder = derived(run)?;
+        write_atomically(&folder.join(JUDGEMENT), text.as_bytes()).exit(Exit::Error)?;
+        write_atomically(&folder.join(JUDGED), from.as_bytes()).exit(Exit::Error)
+    };
+    drop(keep());
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use isobench_report::terminal::{self, Style};
 use isobench_report::{csv, html, markdown, view};
 use isobench_schema::format;
 use isobench_schema::verdict::Judgement;
-use isobench_store::{layout, write_atomically};
+use isobench_store::write_atomically;
 
 use super::Context;
 use crate::args::{FormatArg, ReportArgs};
@@ -54,7 +54,7 @@ pub(crate) fn print(judgement: &Judgement, context: Context) -> Result<(), Comma
 
 /// Writes the pages of a finished run into its folder.
 pub(crate) fn write_pages(run: &Path, judgement: &Judgement) -> Result<(), CommandError> {
-    let folder = run.join(layout::DERIVED);
+    let folder = evidence::derived(run)?;
     for (name, format) in [("report.html", FormatArg::Html), ("report.md", FormatArg::Markdown)] {
         let text = render(judgement, format, Style::default())?;
         write_atomically(&folder.join(name), text.as_bytes()).exit(Exit::Error)?;
