@@ -65,14 +65,17 @@ pub(crate) fn run(
     let run = store.run().clone();
     let (plan, plan_digest) = (store.plan().clone(), store.plan_digest().clone());
     let mut progress = Progress::new(run.clone());
+    let mut has_finished = false;
     for event in store.events().exit(Exit::Error)? {
         let event = event.exit(Exit::Error)?;
         progress.apply(&event);
+        has_finished = matches!(event.kind, EventKind::RunEnded { end: RunEnd::Finished, .. });
         watch.seen(&event);
     }
     let ended = end_orphans(&marker);
     let is_done = matches!(progress.next(&plan).exit(Exit::Usage)?, Next::Finished);
-    if is_done && store.open_attempts().is_empty() {
+    // Without its last event the run was killed just before it, and gets it now.
+    if is_done && has_finished && store.open_attempts().is_empty() {
         return Ok(RunEnd::Finished);
     }
     let note = |store: &mut RunStore, progress: &mut Progress, watch: &mut dyn Watch, kind| {
@@ -94,6 +97,7 @@ pub(crate) fn run(
     for kind in recovery::close_open_attempts(store, &plan, &progress)? {
         note(store, &mut progress, watch, kind)?;
     }
+    recovery::sweep_work(store)?;
     let mut digests = Digests::open(store.dir());
     while let Next::Block(spec) = progress.next(&plan).exit(Exit::Usage)? {
         if cancel.load(Ordering::Relaxed) {

@@ -23,18 +23,21 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(20);
 const SPEC: &str = "spec.json";
 
-/// Ends every process that carries the run's mark, and returns their ids. The run's lock is held, so that they are
-/// nobody's.
+/// Ends every process that carries the run's mark and every descendant of one, and returns their ids. The run's lock is
+/// held, so that they are nobody's.
 pub(crate) fn end_orphans(marker: &str) -> Vec<u32> {
     let mut ended = Vec::new();
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let orphans = process_table::marked(marker);
-        if orphans.is_empty() || Instant::now() > deadline {
+        let marked = process_table::marked(marker);
+        if marked.is_empty() || Instant::now() > deadline {
             ended.sort_unstable();
             ended.dedup();
             return ended;
         }
+        // A guard is the last that still knows those which threw the mark away: they are ended before it.
+        let unmarked = marked.iter().flat_map(|process| process_table::descendants(process.pid));
+        let orphans: Vec<_> = unmarked.chain(marked.iter().cloned()).collect();
         for orphan in &orphans {
             process_table::kill(orphan);
             ended.push(orphan.pid);
@@ -59,6 +62,15 @@ fn name(id: &BlockId) -> String {
 pub(super) fn remove_work(store: &RunStore, id: &BlockId) -> Result<(), CommandError> {
     let folder = store.work().exit(Exit::Error)?.join(name(id));
     block::remove_folder(&folder).exit(Exit::Error)
+}
+
+/// Removes what attempts left whose end is in the record: their process was killed before it could.
+pub(super) fn sweep_work(store: &RunStore) -> Result<(), CommandError> {
+    let work = store.work().exit(Exit::Error)?;
+    for entry in fs::read_dir(work).exit(Exit::Error)? {
+        block::remove_folder(&entry.exit(Exit::Error)?.path()).exit(Exit::Error)?;
+    }
+    Ok(())
 }
 
 /// Keeps the attempt's specification, so that it can be closed if this process dies.
