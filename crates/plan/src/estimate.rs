@@ -83,7 +83,8 @@ pub(crate) fn of_task(task: &PlannedTask) -> Seconds {
 ///
 /// A task's blocks that were run say how long its next ones take; for a task without any the model does.
 pub fn remaining_s(plan: &Plan, progress: &Progress) -> f64 {
-    plan.tasks.iter().map(|task| task_remaining_s(task, progress)).sum()
+    // The sum of no numbers at all is -0.
+    0.0 + plan.tasks.iter().map(|task| task_remaining_s(task, progress)).sum::<f64>()
 }
 
 fn task_remaining_s(task: &PlannedTask, progress: &Progress) -> f64 {

@@ -215,7 +215,8 @@ impl Plan {
 
     /// Returns the estimated time of all tasks in seconds.
     pub fn estimate_s(&self) -> f64 {
-        self.tasks.iter().map(|task| task.estimate_s.get()).sum()
+        // The sum of no numbers at all is -0.
+        0.0 + self.tasks.iter().map(|task| task.estimate_s.get()).sum::<f64>()
     }
 
     /// Returns the blocks of a task: a pure function of the plan, versioned by the design's algorithm.
