@@ -55,9 +55,10 @@ struct DiskFiles {
 }
 
 fn refused(error: &io::Error) -> ReadFileError {
-    match error.kind() {
-        io::ErrorKind::NotFound => ReadFileError::Missing,
-        _ => ReadFileError::Refused { message: error.to_string() },
+    if error.kind() == io::ErrorKind::NotFound {
+        ReadFileError::Missing
+    } else {
+        ReadFileError::Refused { message: error.to_string() }
     }
 }
 

@@ -75,16 +75,14 @@ impl CommandError {
 
     /// Returns the message and its causes, each on a line of its own, and the hint.
     pub(crate) fn text(&self) -> String {
-        let mut text = format!("error: {}", self.message);
+        let mut lines = vec![format!("error: {}", self.message)];
         let mut cause = self.source.as_ref().and_then(|error| error.source());
         while let Some(error) = cause {
-            text.push_str(&format!("\n  because: {error}"));
+            lines.push(format!("  because: {error}"));
             cause = error.source();
         }
-        if let Some(hint) = &self.hint {
-            text.push_str(&format!("\n  hint: {hint}"));
-        }
-        text
+        lines.extend(self.hint.iter().map(|hint| format!("  hint: {hint}")));
+        lines.join("\n")
     }
 }
 

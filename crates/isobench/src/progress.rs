@@ -174,11 +174,8 @@ fn draw(terminal: Terminal, state: &Mutex<LiveState>, closing: &AtomicBool, fold
         let (width, height) = terminal.size();
         let text = state.lock().map(|state| state.render(now_ms().get(), width, height.saturating_sub(2)));
         let Ok(text) = text else { return };
-        let mut frame = String::new();
-        if lines > 0 {
-            // Up to the first line of the last frame, and erase from there.
-            frame.push_str(&format!("\u{1b}[{lines}A\u{1b}[J"));
-        }
+        // Up to the first line of the last frame, and erase from there.
+        let mut frame = if lines > 0 { format!("\u{1b}[{lines}A\u{1b}[J") } else { String::new() };
         frame.push_str(&text);
         if !text.ends_with('\n') {
             frame.push('\n');

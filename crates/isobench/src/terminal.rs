@@ -31,6 +31,7 @@ pub(crate) struct Terminal {
     status: Status,
 }
 
+#[expect(clippy::unused_self, reason = "only who was given the terminal may print")]
 impl Terminal {
     /// Returns a terminal that prints as asked.
     pub(crate) fn new(color: ColorChoice, status: Status) -> Self {
@@ -60,11 +61,6 @@ impl Terminal {
     pub(crate) fn draw(self, text: &str) {
         let mut output = io::stderr().lock();
         let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-    }
-
-    /// Returns whether status is shown at all.
-    pub(crate) fn shows_status(self) -> bool {
-        self.status == Status::Shown
     }
 
     /// Returns whether the live view can be drawn.

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
     let endpoint = Endpoint::parse(&args.url).exit(Exit::Usage)?;
     let workload = workload(args);
     let schedules = Schedules::new(&workload, args.seed).exit(Exit::Usage)?;
-    let cancel = interrupt::flag().exit(Exit::Machine)?;
+    let interrupted = interrupt::flag().exit(Exit::Machine)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().exit(Exit::Machine)?;
     let model = match &args.model {
         Some(model) => model.clone(),
@@ -77,18 +77,18 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
     let stop = Cancel::new();
     let options = LoadOptions { request_timeout: REQUEST, stall_timeout: STALL };
     let client = Client::new(Target::new(endpoint, &model), options, clock, stop.clone());
-    let watch =
-        Stop { cancel, stop, deadline: Instant::now() + Duration::from_secs_f64(args.deadline.clamp(0.0, 1e8)) };
+    let limits =
+        Limits { interrupted, stop, deadline: Instant::now() + Duration::from_secs_f64(args.deadline.clamp(0.0, 1e8)) };
     for phase in [Phase::WarmUp, Phase::Measure] {
         let schedule = schedules.phase(phase);
         context.terminal.status(&format!("{phase}: {} requests to {}", schedule.requests().len(), args.url));
-        let summary = runtime.block_on(watch.over(client.run_phase(schedule, |record| writer.write(&record))));
+        let summary = runtime.block_on(limits.over(client.run_phase(schedule, |record| writer.write(&record))));
         let PhaseSummary { completed, failed, .. } = summary.exit(Exit::Machine)?;
         context.terminal.status(&format!("{phase}: {completed} completed, {failed} failed"));
     }
     let digest = writer.finish().exit(Exit::Machine)?.reader.finish().exit(Exit::Error)?;
     print(args, context, &model, &workload, &digest)?;
-    Ok(match (watch.stop.cause(), digest.findings.is_empty()) {
+    Ok(match (limits.stop.cause(), digest.findings.is_empty()) {
         (Some(StopCause::Interrupted), _) => Exit::Interrupted,
         (Some(StopCause::WorkloadTimeout | StopCause::ServerDied), _) | (None, false) => Exit::SomeFailed,
         (None, true) => Exit::Success,
@@ -157,18 +157,14 @@ fn print(
         return context.print_json(&Report { url: &args.url, model, workload, metrics, findings });
     }
     let counts = measurement.requests;
-    let mut text =
-        format!("{} completed, {} failed in {:.2} s\n", counts.completed, counts.failed, measurement.window_s);
+    let (completed, failed, window_s) = (counts.completed, counts.failed, measurement.window_s);
+    let mut lines = vec![format!("{completed} completed, {failed} failed in {window_s:.2} s")];
     for (name, value) in &measurement.values {
-        text.push_str(&format!("{:<24}{value:>12.2} {}\n", name.to_string(), name.unit()));
+        lines.push(format!("{:<24}{value:>12.2} {}", name.to_string(), name.unit()));
     }
-    for name in &measurement.too_few {
-        text.push_str(&format!("{:<24}{:>12}\n", name.to_string(), "n too small"));
-    }
-    for finding in findings {
-        text.push_str(&format!("! {finding}\n"));
-    }
-    context.terminal.data(&text);
+    lines.extend(measurement.too_few.iter().map(|name| format!("{:<24}{:>12}", name.to_string(), "n too small")));
+    lines.extend(findings.iter().map(|finding| format!("! {finding}")));
+    context.terminal.data(&(lines.join("\n") + "\n"));
     Ok(())
 }
 
@@ -191,13 +187,13 @@ impl Write for Tee {
 }
 
 /// What stops a load before its end.
-struct Stop {
-    cancel: Arc<AtomicBool>,
+struct Limits {
+    interrupted: Arc<AtomicBool>,
     stop: Cancel,
     deadline: Instant,
 }
 
-impl Stop {
+impl Limits {
     /// Waits for a phase, and stops it when it is time.
     async fn over<T>(&self, phase: impl Future<Output = T>) -> T {
         tokio::pin!(phase);
@@ -205,7 +201,7 @@ impl Stop {
             tokio::select! {
                 result = &mut phase => return result,
                 () = tokio::time::sleep(WATCH) => {
-                    if self.cancel.load(Ordering::Relaxed) {
+                    if self.interrupted.load(Ordering::Relaxed) {
                         self.stop.stop(StopCause::Interrupted);
                     } else if Instant::now() >= self.deadline {
                         self.stop.stop(StopCause::WorkloadTimeout);

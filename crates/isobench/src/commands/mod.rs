@@ -48,15 +48,13 @@ impl Context {
 /// # Errors
 /// Returns an error if there is neither, or the folder can't be made.
 pub(crate) fn cache_folder(given: Option<&PathBuf>) -> Result<PathBuf, CommandError> {
-    let folder = match given {
-        Some(folder) => folder.clone(),
-        None => {
-            let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-            let base = from("XDG_CACHE_HOME").or_else(|| Some(from("HOME")?.join(".cache")));
-            let message = "there is no folder for environments: neither HOME nor XDG_CACHE_HOME is set";
-            let base = base.ok_or_else(|| CommandError::new(Exit::Usage, message).hint("give `--cache DIR`"))?;
-            base.join("isobench")
-        }
+    let folder = if let Some(folder) = given {
+        folder.clone()
+    } else {
+        let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let base = from("XDG_CACHE_HOME").or_else(|| Some(from("HOME")?.join(".cache")));
+        let message = "there is no folder for environments: neither HOME nor XDG_CACHE_HOME is set";
+        base.ok_or_else(|| CommandError::new(Exit::Usage, message).hint("give `--cache DIR`"))?.join("isobench")
     };
     let failed = |error: std::io::Error| {
         let message = format!("cannot use the folder of environments `{}`: {error}", folder.display());

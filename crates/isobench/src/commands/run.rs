@@ -142,7 +142,12 @@ fn execute(mut store: RunStore, cache: PathBuf, context: Context) -> Result<Exit
     let judgement = evidence::judge(&folder)?;
     super::report::write_pages(&folder, &judgement)?;
     super::report::print(&judgement, context)?;
-    context.terminal.status(&format!("the record and the report (report.html) are in {}", folder.display()));
+    let page = folder.join(layout::DERIVED).join("report.html");
+    context.terminal.status(&format!(
+        "the record is in {}, and a page with plots is {}",
+        folder.display(),
+        page.display()
+    ));
     Ok(exit(&judgement))
 }
 

@@ -20,7 +20,7 @@ use crate::progress::Watch;
 /// Requests of the windows that are timed, and how many such windows.
 const TRIED: Size = Size { requests: 48, blocks: 2 };
 /// How much longer than the shortest window the fast arm's should be: the machine may be busier now than later.
-const RESERVE: f64 = 2.0;
+const RESERVE: f64 = 1.6;
 /// The fewest and the most requests.
 const BOUNDS: (f64, f64) = (24.0, 100_000.0);
 

@@ -157,9 +157,8 @@ stop-s = 5
         requests = size.requests,
         blocks = size.blocks,
     );
-    for agent in AGENTS {
-        text.push_str(&format!("\n[[agent]]\nname = \"{agent}\"\npatch = \"patches/{agent}.patch\"\n"));
-    }
+    let agent = |agent: &&str| format!("\n[[agent]]\nname = \"{agent}\"\npatch = \"patches/{agent}.patch\"\n");
+    text.extend(AGENTS.iter().map(agent));
     text
 }
 
