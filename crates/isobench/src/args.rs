@@ -69,6 +69,9 @@ pub(crate) struct DemoArgs {
     /// Only lay the demo's repository and task down, to look at or to run in another way.
     #[arg(long)]
     pub(crate) lay_down: bool,
+    /// The folder of environments, shared by runs.
+    #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
 }
 
 /// What of a dataset is run, and how.

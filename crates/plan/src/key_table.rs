@@ -83,7 +83,7 @@ fn server() -> Vec<KeyDoc> {
     use KeyKind::{OptionMap, Switch, Table, Text, TextList, TextMap};
     vec![
         row("server", Table, Absent, "How the engine is served."),
-        row("server.command", TextList, KeyDefault::Value("the engine's own; required for `generic`".to_owned()), "The command as an argument list; `{python}`, `{host}`, `{port}`, `{model}` and `{tree}` are replaced."),
+        row("server.command", TextList, KeyDefault::Value("the engine's own; required for `generic`".to_owned()), "The command as an argument list; `{python}`, `{host}`, `{port}`, `{model}`, `{served-model-name}` and `{tree}` are replaced."),
         row("server.options", OptionMap, value("{}"), "Options appended to the command as `--name value`; `true` gives `--name`, `false` leaves it out."),
         row("server.environment", TextMap, value("{}"), "Variables for the engine."),
         row("server.pass-environment", TextList, value("[]"), "Names of variables that the engine gets from the environment of isobench, such as a token."),

@@ -60,8 +60,8 @@ pub enum OptionValue {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
-    /// The command as an argument list, with `{python}`, `{host}`, `{port}`, `{model}` and `{tree}` replaced. Empty: the
-    /// engine's own.
+    /// The command as an argument list, with `{python}`, `{host}`, `{port}`, `{model}`, `{served-model-name}` and `{tree}`
+    /// replaced. Empty: the engine's own.
     pub command: Vec<String>,
     /// Options, appended to the command as `--name value`.
     pub options: BTreeMap<String, OptionValue>,

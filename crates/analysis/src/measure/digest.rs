@@ -1,7 +1,6 @@
 //! What is kept of a launch's records once they are read: small, and derived again at will.
 
 use isobench_schema::failure::Failure;
-use isobench_schema::format::Stored;
 use isobench_schema::ids::Digest;
 use isobench_schema::measurement::Measurement;
 use serde::{Deserialize, Serialize};
@@ -28,9 +27,4 @@ pub struct LaunchDigest {
     pub answers: Vec<Answer>,
     /// The checks that the launch breaks by itself, the one that counts first.
     pub findings: Vec<Failure>,
-}
-
-impl Stored for LaunchDigest {
-    const NAME: &'static str = "launch-digest";
-    const VERSION: u32 = 1;
 }

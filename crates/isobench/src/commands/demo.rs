@@ -16,7 +16,7 @@ use crate::exit::{CommandError, Exit, WithExit as _};
 /// Runs the command.
 pub(crate) fn run(args: &DemoArgs, context: Context) -> Result<Exit, CommandError> {
     let dataset = args.out.join(layout::DATASET);
-    let cache = super::cache_folder(None)?;
+    let cache = super::cache_folder(args.cache.as_ref())?;
     if !args.out.join(layout::EVENTS).is_file() {
         fs::create_dir_all(&args.out).exit(Exit::Usage)?;
         if !dataset.is_dir() {
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &DemoArgs, context: Context) -> Result<Exit, CommandErro
     let end = if args.out.join(layout::EVENTS).is_file() {
         run::resume(&args.out, cache, context)?
     } else {
-        let (plan, facts) = plan::make(&dataset, &choice(), context)?;
+        let (plan, facts) = plan::make(&dataset, &choice(&cache), context)?;
         let run = RunId::new("demo").exit(Exit::Error)?;
         run::start(&args.out, &run, &plan, &facts, cache, context)?
     };
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &DemoArgs, context: Context) -> Result<Exit, CommandErro
 }
 
 /// Returns what of the demo is run: all of it, with its own patches trusted.
-pub(crate) fn choice() -> ChoiceArgs {
+pub(crate) fn choice(cache: &Path) -> ChoiceArgs {
     ChoiceArgs {
         tasks: Vec::new(),
         arms: Vec::new(),
@@ -52,7 +52,7 @@ pub(crate) fn choice() -> ChoiceArgs {
         seed: 1,
         allow_unisolated: true,
         against_itself: false,
-        cache: None,
+        cache: Some(cache.to_owned()),
     }
 }
 

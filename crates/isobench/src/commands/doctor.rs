@@ -9,7 +9,7 @@ use crate::exit::{CommandError, Exit};
 
 /// Runs the command.
 pub(crate) fn run(context: Context) -> Result<Exit, CommandError> {
-    let checks = inventory::doctor(&super::cache_folder(None)?, Path::new("runs"));
+    let checks = inventory::doctor(&super::cache_folder(None)?, Path::new("."));
     let lacks = checks.iter().any(|check| check.status == CheckStatus::Missing);
     if context.json {
         context.print_json(&checks)?;

@@ -16,6 +16,7 @@ use crate::coordinator;
 use crate::evidence::{self, LaunchDigest};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::progress::Watch;
+use crate::terminal::Terminal;
 
 /// Requests of the windows that are timed, and how many such windows.
 const TRIED: Size = Size { requests: 48, blocks: 2 };
@@ -33,14 +34,14 @@ pub(crate) fn requests(out: &Path, cache: &Path, context: Context) -> Result<u32
     let choice = ChoiceArgs {
         arms: vec!["human".to_owned()],
         settings: vec!["design.min-window-s=0.001".to_owned()],
-        ..commands::demo::choice()
+        ..commands::demo::choice(cache)
     };
     let (plan, facts) = commands::plan::make(&dataset, &choice, context)?;
     let run = RunId::new("calibrate").exit(Exit::Error)?;
     let folder = scratch.path().join("run");
     let mut store = RunStore::create(&folder, &run, &plan, &facts).exit(Exit::Error)?;
     let machine = commands::machine(cache.to_owned())?;
-    coordinator::run(&mut store, &machine, &AtomicBool::new(false), &mut Silent)?;
+    coordinator::run(&mut store, &machine, &AtomicBool::new(false), &mut OnlyNotes(context.terminal))?;
     drop(store);
     let judgement = evidence::judge(&folder)?;
     let arm = judgement.tasks.iter().flat_map(|task| &task.arms).find(|arm| arm.arm == ArmId::Human);
@@ -56,12 +57,14 @@ pub(crate) fn requests(out: &Path, cache: &Path, context: Context) -> Result<u32
     Ok(requests as u32)
 }
 
-/// Shows nothing.
-struct Silent;
+/// Shows only what a person must know to understand why it takes long.
+struct OnlyNotes(Terminal);
 
-impl Watch for Silent {
+impl Watch for OnlyNotes {
     fn seen(&mut self, _event: &Event) {}
     fn event(&mut self, _event: &Event) {}
     fn measured(&mut self, _record: &LaunchRecord, _digest: Option<&LaunchDigest>) {}
-    fn note(&mut self, _text: &str) {}
+    fn note(&mut self, text: &str) {
+        self.0.status(text);
+    }
 }
