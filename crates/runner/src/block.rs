@@ -124,6 +124,12 @@ pub struct BlockResult {
 /// Returns an error if the record can't be written or this machine can't do the work. Nothing is left running then.
 pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) -> Result<BlockResult, RunBlockError> {
     refuse_unisolated(spec)?;
+    // Engines run in another folder than this program, so that what they are given must not depend on it.
+    let absolute = |path: &Path| {
+        std::path::absolute(path).map_err(|source| RunBlockError::Scratch { path: path.to_owned(), source })
+    };
+    let [cache, scratch, leases] = [absolute(context.cache)?, absolute(context.scratch)?, absolute(context.leases)?];
+    let context = &BlockContext { cache: &cache, scratch: &scratch, leases: &leases, ..context.clone() };
     let schedules = isobench_loadgen::schedule::Schedules::new(&spec.workload, spec.prompt_seed)
         .map_err(RunBlockError::Workload)?;
     let device = if context.host.devices.is_empty() { "cpu" } else { "gpu" };
