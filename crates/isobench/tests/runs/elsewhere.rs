@@ -1,0 +1,85 @@
+//! A block that runs elsewhere and is taken in.
+
+use std::fs;
+
+use isobench_schema::event::{BlockEnd, EventKind, LaunchStage};
+use rustix::process::Signal;
+
+use crate::support::{Place, Running, events, wait_for_stage};
+
+/// Returns a place whose run was interrupted in its first block, and the specification of what runs next.
+fn interrupted() -> Place {
+    let place = Place::new();
+    place.write_task(&place.task_text());
+    let mut running = Running::start(&mut place.isobench(["run", "task", "--out", "run"]));
+    wait_for_stage(&place.path("run"), LaunchStage::Environment);
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(5));
+    let spec = place.expect(0, &["run", "run", "--dry-run"]).stdout;
+    fs::write(place.path("spec.json"), spec).unwrap();
+    place
+}
+
+#[test]
+fn a_block_that_ran_elsewhere_is_taken_in_once() {
+    let place = interrupted();
+    place.expect(0, &["block", "spec.json", "--out", "elsewhere", "--quiet"]);
+    place.check_nothing_left("elsewhere");
+    place.expect(0, &["block", "spec.json", "--out", "elsewhere"]).says(&["is complete already"]);
+    let taken = place.expect(0, &["run", "run", "--take-in", "elsewhere", "--take-in", "elsewhere"]);
+    taken.says(&["`elsewhere` taken in", "`elsewhere` is in the run already"]);
+    place.check_sound("run");
+    let mut complete = Vec::new();
+    for event in events(&place.path("run")) {
+        if let EventKind::BlockEnded { id, end: BlockEnd::Complete, launches, .. } = event.kind {
+            assert_eq!(launches.len(), 2);
+            complete.push((id.block, id.attempt));
+        }
+    }
+    assert_eq!(complete, [(0, 2), (1, 1)]);
+    let log = fs::read(place.path("run/events.jsonl")).unwrap();
+    place.expect(0, &["run", "run", "--take-in", "elsewhere"]).says(&["is in the run already"]);
+    assert_eq!(fs::read(place.path("run/events.jsonl")).unwrap(), log);
+    place.expect(4, &["run", "run", "--dry-run"]).says(&["no block is left"]);
+}
+
+#[test]
+fn a_block_of_another_run_or_one_that_is_not_complete_is_refused() {
+    let place = interrupted();
+    place.expect(0, &["run", "task", "--out", "other", "--arm", "baseline", "--quiet"]);
+    place.expect(0, &["block", "spec.json", "--out", "elsewhere", "--quiet"]);
+    let log = fs::read(place.path("other/events.jsonl")).unwrap();
+    place.expect(2, &["run", "other", "--take-in", "elsewhere"]).says(&["`elsewhere`", "`run`", "`other`"]);
+    assert_eq!(fs::read(place.path("other/events.jsonl")).unwrap(), log);
+    fs::remove_file(place.path("elsewhere/complete.json")).unwrap();
+    place.expect(2, &["run", "run", "--take-in", "elsewhere"]).says(&["`elsewhere`"]);
+    place.expect(2, &["run", "run", "--take-in", "task"]).says(&["`task` holds no block"]);
+    place.expect(2, &["run", "task", "--take-in", "elsewhere"]).says(&["name the run's folder"]);
+}
+
+#[test]
+fn a_specification_that_cannot_be_read_is_refused() {
+    let place = interrupted();
+    let spec = fs::read_to_string(place.path("spec.json")).unwrap();
+    for (text, parts) in [
+        (String::new(), ["isobench.block-spec", "because"]),
+        ("{}".to_owned(), ["expected the format `isobench.block-spec/1`", "no `format` field"]),
+        (spec.replace("block-spec/1", "block-spec/2"), ["isobench.block-spec/2", "newer"]),
+        (spec.replace("\"prompt_seed\"", "\"promptseed\""), ["isobench.block-spec", "promptseed"]),
+        (spec.replace("\"attempt\": 2", "\"attempt\": \"two\""), ["isobench.block-spec", "two"]),
+        (spec.replace("\"run\": \"run\"", "\"run\": \"../../x\""), ["names no valid run", "../../x"]),
+    ] {
+        fs::write(place.path("bad.json"), &text).unwrap();
+        place.expect(2, &["block", "bad.json", "--out", "elsewhere"]).says(&parts);
+    }
+    place.expect(2, &["block", "nowhere.json", "--out", "elsewhere"]).says(&["cannot read `nowhere.json`"]);
+}
+
+#[test]
+fn a_block_with_an_agent_needs_the_same_permission_as_a_run() {
+    let place = interrupted();
+    let spec = fs::read_to_string(place.path("spec.json")).unwrap();
+    fs::write(place.path("bad.json"), spec.replacen("\"arm\": \"human\"", "\"arm\": \"agent:x\"", 1)).unwrap();
+    let refused = place.expect(2, &["block", "bad.json", "--out", "elsewhere"]);
+    refused.says(&["the arm `agent:x` would run a stranger's patch without isolation", "--allow-unisolated"]);
+}

@@ -1,0 +1,102 @@
+//! The same command goes on; another one is refused.
+
+use isobench_schema::event::LaunchStage;
+use isobench_schema::outcome::Outcome;
+use isobench_testkit::Fault;
+use rustix::process::Signal;
+
+use crate::support::{Place, Running, complete_launches, events, wait_for_stage};
+
+#[test]
+fn a_finished_run_is_left_as_it_is_by_the_same_command() {
+    let place = Place::new();
+    place.write_task(&place.task_text());
+    let first = place.expect(0, &["run", "task", "--out", "run"]);
+    let log = std::fs::read(place.path("run/events.jsonl")).unwrap();
+    for again in [["run", "task", "--out", "run"].as_slice(), &["run", "run"]] {
+        let again = place.expect(0, again);
+        assert_eq!(again.stdout, first.stdout);
+        assert_eq!(std::fs::read(place.path("run/events.jsonl")).unwrap(), log);
+    }
+    let listed = place.expect(0, &["runs", ".", "--json"]);
+    assert!(listed.stdout.contains(r#""state": "finished""#), "{listed:?}");
+}
+
+#[test]
+fn a_second_run_in_the_same_folder_is_refused_while_the_first_lives() {
+    let place = Place::new();
+    let mut text = place.task_text();
+    text.requests = 100_000;
+    place.write_task(&text);
+    let command = ["run", "task", "--out", "run"];
+    let mut first = Running::start(&mut place.isobench(command));
+    wait_for_stage(&place.path("run"), LaunchStage::Measuring);
+    let told = events(&place.path("run")).len();
+    let holder = format!("`run` is in use by process {}", first.process());
+    for second in [command.as_slice(), &["run", "run"], &["run", "run", "--take-in", "nowhere"]] {
+        place.expect(2, second).says(&[&holder, "hint: wait for it"]);
+    }
+    let listed = place.expect(0, &["runs", "."]);
+    assert!(listed.stdout.contains("under way"), "{listed:?}");
+    assert_eq!(events(&place.path("run")).len(), told, "a refused run writes nothing");
+    first.signal(Signal::INT);
+    assert_eq!(first.finish().code, Some(5));
+    let listed = place.expect(0, &["runs", "."]);
+    assert!(listed.stdout.contains("interrupted; can be resumed"), "{listed:?}");
+    place.check_sound("run");
+}
+
+#[test]
+fn another_plan_or_dataset_in_the_folder_of_a_run_is_refused() {
+    let place = Place::new();
+    let mut text = place.task_text();
+    text.blocks = 1;
+    place.write_task(&text);
+    place.expect(0, &["run", "task", "--out", "run", "--arm", "baseline"]);
+    let log = std::fs::read(place.path("run/events.jsonl")).unwrap();
+    for other in [["--seed", "2"], ["--arm", "human"], ["--set", "workload.requests=17"]] {
+        let command = ["run", "task", "--out", "run"].into_iter().chain(other);
+        let refused = place.finish(command);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        refused.says(&["`run` holds the plan", "`--out` names another folder"]);
+    }
+    std::fs::create_dir(place.path("mine")).unwrap();
+    std::fs::write(place.path("mine/thesis.txt"), "years of work").unwrap();
+    place.expect(2, &["run", "task", "--out", "mine"]).says(&["`mine` isn't empty and holds no run", "thesis.txt"]);
+    assert_eq!(std::fs::read(place.path("run/events.jsonl")).unwrap(), log);
+}
+
+#[test]
+fn a_plan_that_was_written_runs_as_it_was_written() {
+    let place = Place::new();
+    let mut text = place.task_text();
+    text.blocks = 1;
+    place.write_task(&text);
+    place.expect(0, &["plan", "task", "--out", "plan"]);
+    // What the plan was made from no longer matters, and no option changes it.
+    std::fs::write(place.path("task/task.toml"), "rubbish").unwrap();
+    place.expect(0, &["run", "plan", "--out", "run"]);
+    let read = |path| std::fs::read(place.path(path)).unwrap();
+    assert_eq!(read("plan/plan.json"), read("run/plan.json"));
+    place.check_sound("run");
+    let facts = String::from_utf8(read("plan/facts.json")).unwrap();
+    let altered = facts.replacen("\"fingerprint\": \"", "\"fingerprint\": \"x", 1);
+    assert_ne!(altered, facts);
+    std::fs::write(place.path("plan/facts.json"), altered).unwrap();
+    place.expect(2, &["run", "plan", "--out", "other"]).says(&["aren't those that it was made from"]);
+}
+
+#[test]
+fn an_engine_is_given_the_same_private_folders_whatever_folder_the_command_was_given_in() {
+    let place = Place::new();
+    // Engines run in their own tree: a name relative to the command's folder would lead into it.
+    let own = ["$HOME", "$TMPDIR"].map(|folder| Fault::LeaveFile(format!("{folder}/note").into()));
+    let mut text = place.with_faults(place.task_text(), "noting", &own);
+    text.blocks = 1;
+    place.write_task(&text);
+    place.expect(0, &["run", "task", "--out", "run", "--allow-unisolated", "--quiet"]);
+    for record in complete_launches(&place.path("run")) {
+        assert_eq!(record.outcome, Outcome::Measured, "{record:?}");
+    }
+    place.check_sound("run");
+}
