@@ -163,7 +163,7 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(answers[0]["choices"], answers[1]["choices"])
 
     def test_a_text_ends_by_itself_unless_told_otherwise(self):
-        prompt = "and listens for a while to the rain in the garden."
+        prompt = "the engine finishes it in a steady stream, like a river."
         body = {"prompt": prompt, "max_tokens": 20, "temperature": 0}
         answer = json.loads(self.ask("/v1/completions", body)[1])
         self.assertEqual(answer["choices"][0]["finish_reason"], "stop")
@@ -276,10 +276,10 @@ class CommandTest(unittest.TestCase):
 
 
 GREEDY = (
-    " waiting for, and she will not trust her memory, and she did not trust"
-    " the gauge"
+    " busy, and a good keeper tries to stay in that narrow place. It is not"
+    " easy"
 )
-SAMPLED = " pump house the beds were dark and soft, and people"
+SAMPLED = " from cache must at once. The board stay a morning"
 
 if __name__ == "__main__":
     unittest.main()
