@@ -117,12 +117,16 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), StoreError> {
     sync_folder(above)
 }
 
-/// Removes unfinished files that a process which was killed has left in a folder. A folder that isn't there has none.
+/// Removes unfinished files and folders that a process which was killed has left in a folder. A folder that isn't there
+/// has none.
 pub(crate) fn sweep(folder: &Path) -> Result<(), StoreError> {
     for path in names(folder)? {
         let unfinished = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY));
-        if unfinished && path.symlink_metadata().is_ok_and(|data| data.is_file()) {
+        let kind = path.symlink_metadata().map(|data| data.file_type()).ok().filter(|_| unfinished);
+        if kind.is_some_and(|kind| kind.is_file()) {
             fs::remove_file(&path).map_err(StoreError::on("remove", &path))?;
+        } else if kind.is_some_and(|kind| kind.is_dir()) {
+            fs::remove_dir_all(&path).map_err(StoreError::on("remove", &path))?;
         }
     }
     Ok(())

@@ -1,9 +1,8 @@
 //! How many requests make the demo's windows long enough on this machine, and not much longer.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
-use isobench_schema::event::Event;
+use isobench_schema::event::{Event, RunEnd};
 use isobench_schema::ids::{ArmId, RunId};
 use isobench_schema::measurement::MetricName;
 use isobench_schema::outcome::LaunchRecord;
@@ -15,6 +14,7 @@ use crate::commands::{self, Context};
 use crate::coordinator;
 use crate::evidence::{self, LaunchDigest};
 use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::interrupt;
 use crate::progress::Watch;
 use crate::terminal::Terminal;
 
@@ -28,6 +28,7 @@ const BOUNDS: (f64, f64) = (24.0, 100_000.0);
 /// Returns the requests of each window, from two short launches of the fast arm.
 pub(crate) fn requests(out: &Path, cache: &Path, context: Context) -> Result<u32, CommandError> {
     context.terminal.status("timing the engine on this machine, to size the demo");
+    let cancel = interrupt::flag().exit(Exit::Machine)?;
     let scratch = tempfile::Builder::new().prefix("tmp-calibrate-").tempdir_in(out).exit(Exit::Usage)?;
     let dataset = scratch.path().join("dataset");
     lay_down(&dataset, TRIED).exit(Exit::Machine)?;
@@ -41,8 +42,15 @@ pub(crate) fn requests(out: &Path, cache: &Path, context: Context) -> Result<u32
     let folder = scratch.path().join("run");
     let mut store = RunStore::create(&folder, &run, &plan, &facts).exit(Exit::Error)?;
     let machine = commands::machine(cache.to_owned())?;
-    coordinator::run(&mut store, &machine, &AtomicBool::new(false), &mut OnlyNotes(context.terminal))?;
+    let end = coordinator::run(&mut store, &machine, &cancel, &mut OnlyNotes(context.terminal))?;
     drop(store);
+    match end {
+        RunEnd::Finished => {}
+        RunEnd::Interrupted | RunEnd::Stopped => {
+            return Err(CommandError::new(Exit::Interrupted, "interrupted while the engine was timed")
+                .hint("the same command starts again; nothing was kept yet"));
+        }
+    }
     let judgement = evidence::judge(&folder)?;
     let arm = judgement.tasks.iter().flat_map(|task| &task.arms).find(|arm| arm.arm == ArmId::Human);
     let rate = arm.and_then(|arm| arm.means.get(&MetricName::RequestThroughput)).copied();
