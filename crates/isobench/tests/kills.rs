@@ -261,6 +261,23 @@ fn a_run_that_is_killed_before_its_last_event_gets_it() {
     assert_eq!(outcomes(&run), before);
 }
 
+#[test]
+fn an_interrupted_demo_that_is_still_timing_its_engine_keeps_nothing() {
+    let place = Place::new();
+    let mut running = Running::start(&mut place.isobench(["demo", "--out", "demo"]));
+    let timed = || std::fs::read_dir(place.path("demo")).into_iter().flatten().flatten().next();
+    wait_until("the engine is timed", || {
+        timed().is_some_and(|folder| folder.path().join("run/events.jsonl").is_file())
+    });
+    running.signal(Signal::INT);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(5), "{finished:?}");
+    finished.says(&["interrupted while the engine was timed"]);
+    assert!(timed().is_none(), "{:?}", timed());
+    let left = processes::of_run(&place.path("demo"), place.root());
+    assert!(left.is_empty(), "{left:?}");
+}
+
 /// Returns how many events a run has told, if it has begun.
 fn told(run: &Path) -> usize {
     std::fs::read_to_string(run.join("events.jsonl")).map_or(0, |text| text.lines().count())
