@@ -43,7 +43,7 @@ fn main() {
     let digests: usize = all
         .iter()
         .flat_map(|attempt| &attempt.launches)
-        .filter_map(|launch| Some(format::to_line(launch.digest.as_ref()?).unwrap().len()))
+        .filter_map(|launch| Some(serde_json::to_string(launch.digest.as_ref()?).unwrap().len()))
         .sum();
     let before = resident_mib();
 

@@ -141,8 +141,9 @@ impl Watch for Plain {
 
 /// Draws the live view from a thread of its own, which ends when this is dropped.
 struct Live {
-    terminal: Terminal,
     state: Arc<Mutex<LiveState>>,
+    /// Lines that are still to be shown above the view.
+    notes: Arc<Mutex<Vec<String>>>,
     measured: Measured,
     closing: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -151,12 +152,13 @@ struct Live {
 impl Live {
     fn start(terminal: Terminal, plan: &Plan, folder: PathBuf) -> Self {
         let state = Arc::new(Mutex::new(LiveState::new(plan)));
+        let notes = Arc::new(Mutex::new(Vec::new()));
         let closing = Arc::new(AtomicBool::new(false));
         let thread = thread::spawn({
-            let (state, closing) = (Arc::clone(&state), Arc::clone(&closing));
-            move || draw(terminal, &state, &closing, &folder.display().to_string())
+            let (state, notes, closing) = (Arc::clone(&state), Arc::clone(&notes), Arc::clone(&closing));
+            move || draw(terminal, (&state, &notes), &closing, &folder.display().to_string())
         });
-        Self { terminal, state, measured: Measured::new(plan), closing, thread: Some(thread) }
+        Self { state, notes, measured: Measured::new(plan), closing, thread: Some(thread) }
     }
 
     fn with(&self, change: impl FnOnce(&mut LiveState)) {
@@ -166,8 +168,13 @@ impl Live {
     }
 }
 
-/// Draws frames until `closing`, each over the one before it.
-fn draw(terminal: Terminal, state: &Mutex<LiveState>, closing: &AtomicBool, folder: &str) {
+/// Draws frames until `closing`, each over the one before it, with notes left standing above them.
+fn draw(
+    terminal: Terminal,
+    (state, notes): (&Mutex<LiveState>, &Mutex<Vec<String>>),
+    closing: &AtomicBool,
+    folder: &str,
+) {
     let mut lines = 0;
     loop {
         let last = closing.load(Ordering::Relaxed);
@@ -176,11 +183,13 @@ fn draw(terminal: Terminal, state: &Mutex<LiveState>, closing: &AtomicBool, fold
         let Ok(text) = text else { return };
         // Up to the first line of the last frame, and erase from there.
         let mut frame = if lines > 0 { format!("\u{1b}[{lines}A\u{1b}[J") } else { String::new() };
+        let notes: Vec<String> = notes.lock().map(|mut notes| notes.drain(..).collect()).unwrap_or_default();
+        frame.extend(notes.iter().map(|note| format!("{note}\n")));
         frame.push_str(&text);
         if !text.ends_with('\n') {
             frame.push('\n');
         }
-        lines = frame.matches('\n').count();
+        lines = frame.matches('\n').count() - notes.len();
         let hint = format!("Ctrl-C stops cleanly; `isobench run {folder}` goes on\n");
         if !last {
             frame.push_str(&hint);
@@ -224,7 +233,8 @@ impl Watch for Live {
     }
 
     fn note(&mut self, text: &str) {
-        // Over the view's lines; the next frame is drawn below.
-        self.terminal.draw(&format!("{text}\n"));
+        if let Ok(mut notes) = self.notes.lock() {
+            notes.push(text.to_owned());
+        }
     }
 }

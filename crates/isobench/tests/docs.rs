@@ -8,7 +8,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use isobench_analysis::measure::LaunchDigest;
 use isobench_plan::keys::{KeyDefault, task_keys};
 use isobench_runner::environment::Manifest;
 use isobench_schema::block::{BlockComplete, BlockSpec};
@@ -185,12 +184,7 @@ fn formats() -> String {
                 "`derived/judgement.json`; output of `report --format json`",
                 "what the evidence says",
             ),
-            row(
-                format::tag::<LaunchDigest>(),
-                "each entry of `derived/launches.jsonl`",
-                "the numbers and answers of one launch, in short",
-            ),
-            row(
+            row            row(
                 format::tag::<Manifest>(),
                 "`manifest.json` of an entry of the cache",
                 "every file of an environment, with its digest",

@@ -73,12 +73,16 @@ impl TaskProgress {
         self.settled.get(environment).or(decided).cloned()
     }
 
+    /// Returns whether nothing more is run for a block: it is complete, or infrastructure spoilt its last attempt when the
+    /// design's replacements were used up. It is lost then, and the rest of the task goes on.
+    fn is_done(&self, task: &PlannedTask, block: u32) -> bool {
+        let used_up = u32::try_from(self.spoilt.len()).unwrap_or(u32::MAX) > task.design.replacements;
+        let last = self.attempts.get(&block).copied().unwrap_or(0);
+        self.complete.contains(&block) || (used_up && self.spoilt.contains(&(block, last)))
+    }
+
     /// Returns why no further block is run although some are left, if so.
     fn stop(&self, task: &PlannedTask) -> Option<TaskStop> {
-        let spoilt = u32::try_from(self.spoilt.len()).unwrap_or(u32::MAX);
-        if spoilt > task.design.replacements {
-            return Some(TaskStop::Spoilt { spoilt });
-        }
         let failed = self.baseline_failed;
         enough_failed(failed, task).then_some(TaskStop::BaselineFailed { failed })
     }
@@ -92,11 +96,6 @@ fn enough_failed(failed: u32, task: &PlannedTask) -> bool {
 /// Why a task stops before its last block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskStop {
-    /// Infrastructure spoilt more blocks than the design replaces.
-    Spoilt {
-        /// Spoilt attempts.
-        spoilt: u32,
-    },
     /// The baseline failed in so many blocks that nothing can be judged.
     BaselineFailed {
         /// Complete blocks in which it failed.
@@ -111,7 +110,7 @@ struct Current {
     id: TaskId,
     seed: u64,
     blocks: Vec<PlannedBlock>,
-    /// Blocks before this one are complete.
+    /// Blocks before this one are done.
     block: usize,
 }
 
@@ -178,7 +177,7 @@ impl Progress {
         Ok(Next::Finished)
     }
 
-    /// Returns the first block of a task that isn't complete.
+    /// Returns the first block of a task that isn't done.
     fn next_block(&mut self, task: &PlannedTask) -> Result<Option<PlannedBlock>, UnknownDesignError> {
         let is_at = |at: &Current| at.task == self.first && at.id == task.id && at.seed == task.design.seed;
         let mut current = match self.current.take().filter(is_at) {
@@ -191,9 +190,9 @@ impl Progress {
                 block: 0,
             },
         };
-        let complete = self.tasks.get(&task.id).map(|progress| &progress.complete);
-        let is_complete = |block: &PlannedBlock| complete.is_some_and(|complete| complete.contains(&block.block));
-        while current.blocks.get(current.block).is_some_and(is_complete) {
+        let progress = self.tasks.get(&task.id);
+        let is_done = |block: &PlannedBlock| progress.is_some_and(|progress| progress.is_done(task, block.block));
+        while current.blocks.get(current.block).is_some_and(is_done) {
             current.block += 1;
         }
         let next = current.blocks.get(current.block).cloned();
@@ -251,7 +250,12 @@ impl Progress {
 
     /// Returns how many blocks of a task are still to run: none if it has stopped.
     pub fn blocks_left(&self, task: &PlannedTask) -> u32 {
-        if self.stop(task).is_some() { 0 } else { task.design.blocks().saturating_sub(self.blocks_complete(&task.id)) }
+        if self.stop(task).is_some() {
+            return 0;
+        }
+        let Some(progress) = self.tasks.get(&task.id) else { return task.design.blocks() };
+        let left = (0..task.design.blocks()).filter(|block| !progress.is_done(task, *block)).count();
+        u32::try_from(left).unwrap_or(u32::MAX)
     }
 
     /// Returns how long the launches of one complete block of a task took in the mean, in seconds, if any were timed.

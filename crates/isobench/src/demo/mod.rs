@@ -140,7 +140,7 @@ counter = "whitespace"
 
 [metric]
 primary = "output_throughput"
-margin = 0.02
+margin = 0.05
 guards = ["request_throughput", "mean_ttft_ms", "mean_tpot_ms", "mean_e2el_ms"]
 
 [design]

@@ -44,6 +44,25 @@ fn a_block_that_ran_elsewhere_is_taken_in_once() {
 }
 
 #[test]
+fn a_block_that_is_interrupted_or_killed_elsewhere_runs_again_whole() {
+    let place = interrupted();
+    let spec = fs::read_to_string(place.path("spec.json")).unwrap();
+    for (signal, code) in [(Signal::INT, Some(5)), (Signal::KILL, None)] {
+        let mut running = Running::start(&mut place.isobench(["block", "spec.json", "--out", "elsewhere"]));
+        wait_for_stage(&place.path("elsewhere"), LaunchStage::Starting);
+        running.signal(signal);
+        assert_eq!(running.finish().code, code);
+        place.expect(2, &["run", "run", "--take-in", "elsewhere"]).says(&["`elsewhere`"]);
+    }
+    place.expect(0, &["block", "spec.json", "--out", "elsewhere", "--quiet"]);
+    place.check_nothing_left("elsewhere");
+    fs::write(place.path("other.json"), spec.replace("\"attempt\": 2", "\"attempt\": 3")).unwrap();
+    place.expect(2, &["block", "other.json", "--out", "elsewhere"]).says(&["holds another block"]);
+    place.expect(0, &["run", "run", "--take-in", "elsewhere", "--quiet"]);
+    place.check_sound("run");
+}
+
+#[test]
 fn a_block_of_another_run_or_one_that_is_not_complete_is_refused() {
     let place = interrupted();
     place.expect(0, &["run", "task", "--out", "other", "--arm", "baseline", "--quiet"]);

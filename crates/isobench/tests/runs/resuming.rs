@@ -5,7 +5,7 @@ use isobench_schema::outcome::Outcome;
 use isobench_testkit::Fault;
 use rustix::process::Signal;
 
-use crate::support::{Place, Running, complete_launches, events, wait_for_stage};
+use crate::support::{Place, Running, complete_launches, events, wait_for_stage, wait_until};
 
 #[test]
 fn a_finished_run_is_left_as_it_is_by_the_same_command() {
@@ -99,4 +99,43 @@ fn an_engine_is_given_the_same_private_folders_whatever_folder_the_command_was_g
         assert_eq!(record.outcome, Outcome::Measured, "{record:?}");
     }
     place.check_sound("run");
+}
+
+#[test]
+fn a_run_waits_for_a_device_that_another_one_holds_and_can_be_interrupted_meanwhile() {
+    let place = Place::new();
+    let mut text = place.task_text();
+    text.requests = 100_000;
+    place.write_task(&text);
+    let mut first = Running::start(&mut place.isobench(["run", "task", "--out", "first"]));
+    wait_for_stage(&place.path("first"), LaunchStage::Measuring);
+    let mut second = Running::start(&mut place.isobench(["run", "task", "--out", "second"]));
+    let begun = || std::fs::read_to_string(place.path("second/events.jsonl")).unwrap_or_default();
+    wait_until("the second run's block has begun", || begun().contains("block-started"));
+    second.signal(Signal::INT);
+    let second = second.finish();
+    assert_eq!(second.code, Some(5), "{second:?}");
+    second.says(&[&format!("waiting for the cpu, which process {} holds", first.process())]);
+    assert!(!begun().contains("\"stage\":"), "nothing was launched meanwhile");
+    place.check_sound("second");
+    first.signal(Signal::INT);
+    assert_eq!(first.finish().code, Some(5));
+}
+
+#[test]
+fn runs_that_share_a_cache_at_the_same_time_do_not_disturb_each_other() {
+    let place = Place::new();
+    let mut text = place.with_faults(place.task_text(), "writer", &[Fault::WriteOwnTree("note".into())]);
+    text.blocks = 1;
+    place.write_task(&text);
+    let runs = ["one", "two", "three"];
+    let started = runs
+        .map(|out| Running::start(&mut place.isobench(["run", "task", "--out", out, "--allow-unisolated", "--quiet"])));
+    for (running, out) in started.into_iter().zip(runs) {
+        let finished = running.finish();
+        assert_eq!(finished.code, Some(100), "{out}: {finished:?}");
+        let measured = complete_launches(&place.path(out)).iter().filter(|r| r.outcome == Outcome::Measured).count();
+        assert_eq!(measured, 2, "{out}");
+        place.check_nothing_left(out);
+    }
 }
