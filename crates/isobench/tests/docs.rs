@@ -184,7 +184,7 @@ fn formats() -> String {
                 "`derived/judgement.json`; output of `report --format json`",
                 "what the evidence says",
             ),
-            row            row(
+            row(
                 format::tag::<Manifest>(),
                 "`manifest.json` of an entry of the cache",
                 "every file of an environment, with its digest",
