@@ -183,10 +183,10 @@ fn an_engine_that_is_never_ready_stalls_or_goes_on_at_the_end_is_told_apart() {
     let rows = [
         row("never-ready", Failed, "never-ready", "ready", "listening on", "agent-failed"),
         row("wrong-port", Failed, "never-ready", "ready", "loading the model", "agent-failed"),
-        row("stall=8", Discounted, "stream-stalled", "workload", "brought no event for 1 s", "agent-failed"),
+        row("stall=8", Discounted, "stream-stalled", "workload", "brought no event for 2 s", "agent-failed"),
         row("ignore-sigterm", Incident, "stop-forced", "workload", "signal 15 is ignored", "inconclusive"),
     ];
-    check(&place, text(&place), &rows, &["limits.ready-s=3", "limits.stall-s=1", "limits.stop-s=1"]);
+    check(&place, text(&place), &rows, &["limits.ready-s=5", "limits.stall-s=2", "limits.stop-s=1"]);
 }
 
 /// A file that is removed when the test is over.
