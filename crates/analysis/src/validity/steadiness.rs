@@ -151,7 +151,8 @@ fn slices(rules: &LaunchRules, samples: &Samples, quantity: Quantity) -> Option<
         }
     }
     Some(match quantity {
-        Quantity::OutputTokens => slices.iter().map(|tokens| tokens.iter().sum()).collect(),
+        // The sum of no numbers at all is -0.
+        Quantity::OutputTokens => slices.iter().map(|tokens| 0.0 + tokens.iter().sum::<f64>()).collect(),
         Quantity::Ttft | Quantity::Tpot | Quantity::E2el => slices.iter().filter_map(|slice| mean(slice)).collect(),
     })
 }
