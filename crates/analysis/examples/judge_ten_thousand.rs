@@ -12,7 +12,6 @@ mod support;
 use std::time::Instant;
 
 use isobench_analysis::judge::Attempt;
-use isobench_schema::format;
 use support::{answers, attempts, judged, plan, scaled, task, with, wobble};
 
 const TASKS: u32 = 139;
