@@ -1,7 +1,7 @@
 //! The deviations of a task: what is run differently from what the task or the methodology asks.
 
 use isobench_schema::deviation::{Deviation, DeviationKind};
-use isobench_schema::environment::{PackageAlias, Python};
+use isobench_schema::environment::Recipe;
 use isobench_schema::ids::ArmId;
 use isobench_schema::plan::Design;
 use isobench_schema::task::Task;
@@ -42,32 +42,44 @@ fn of_design(design: &Design) -> Vec<Deviation> {
     deviations
 }
 
+/// Returns one deviation for each kind of recipe.
 fn of_packages(task: &Task) -> Vec<Deviation> {
-    let mut deviations = Vec::new();
-    if let Python::Venv(venv) = &task.environment.python {
-        let alias = |alias: &PackageAlias| format!("{} {}", alias.name, alias.version);
-        let aliases: Vec<String> = venv.aliases.iter().map(alias).collect();
-        let reason = "the task pins or replaces packages, the same in every arm";
-        for (subject, run, asked) in [
-            ("environment.overrides", &venv.overrides, "what each package requires"),
-            ("environment.no-dependencies", &venv.no_dependencies, "packages with their dependencies"),
-            ("environment.aliases", &aliases, "packages under their own names"),
-        ] {
-            if !run.is_empty() {
-                deviations.push(deviation(DeviationKind::PackageOverride, subject, asked, run.join(", "), reason));
-            }
+    let environment = &task.environment;
+    let mut deviations: Vec<Deviation> = Vec::new();
+    for recipe in Recipe::of(&environment.python, environment.overlay.as_deref()) {
+        let found = of_recipe(recipe);
+        match deviations.last_mut().filter(|last| last.subject == found.subject) {
+            Some(last) => last.run = format!("{}, {}", last.run, found.run),
+            None => deviations.push(found),
         }
     }
-    if let Some(package) = &task.environment.overlay {
-        deviations.push(deviation(
+    deviations
+}
+
+fn of_recipe(recipe: Recipe) -> Deviation {
+    let packages = |subject, asked, run| {
+        let reason = "the task pins or replaces packages, the same in every arm";
+        deviation(DeviationKind::PackageOverride, subject, asked, run, reason)
+    };
+    match recipe {
+        Recipe::ReplaceRequirement { requirement } => {
+            packages("environment.overrides", "what each package requires", requirement)
+        }
+        Recipe::LeaveDependencies { requirement } => {
+            packages("environment.no-dependencies", "packages with their dependencies", requirement)
+        }
+        Recipe::AliasPackage { alias } => {
+            let run = format!("{} {}", alias.name, alias.version);
+            packages("environment.aliases", "packages under their own names", run)
+        }
+        Recipe::OverlayPackage { package } => deviation(
             DeviationKind::ReleaseOverlay,
             "environment.overlay",
             "native files built from each revision",
             format!("the native files of the installed `{package}`"),
             "the task lays the revision's files over an installed package, the same in every arm",
-        ));
+        ),
     }
-    deviations
 }
 
 fn of_trust(task: &Task) -> Vec<Deviation> {

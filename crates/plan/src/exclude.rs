@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_schema::environment::Isolation;
+use isobench_schema::environment::{Isolation, Python};
 use isobench_schema::facts::{Facts, Host, ResolvedRevision};
 use isobench_schema::failure::FailureClass;
 use isobench_schema::ids::{ArmId, CommitId, Revision, TaskId};
@@ -52,6 +52,23 @@ pub(crate) fn machine(task: &Task, host: &Host) -> Option<Why> {
         }
     }
     None
+}
+
+/// Returns which program that a task's environments need isn't on the machine. A machine of which no program is known is no
+/// reason.
+pub(crate) fn tools(task: &Task, host: &Host) -> Option<Why> {
+    let lacks = |tool: &str| !host.tools.is_empty() && !host.tools.contains_key(tool);
+    let missing = |what: &str| Some((ExclusionReason::ToolMissing, format!("task `{}` needs {what}", task.id)));
+    match &task.environment.python {
+        Python::System if lacks("python3") => missing("`python3`, which is not on this machine"),
+        Python::Venv(venv) if lacks("uv") && !venv.overrides.is_empty() => missing(
+            "`uv` for its `environment.overrides`, and it is not on this machine; install it, for example with `python3 -m pip install uv`",
+        ),
+        Python::Venv(_) if lacks("uv") && lacks("python3") => {
+            missing("`uv` or `python3`, and neither is on this machine")
+        }
+        Python::Absent | Python::System | Python::Venv(_) => None,
+    }
 }
 
 /// Returns the digests of a task's inputs by path, or why one is missing.

@@ -114,7 +114,8 @@ impl Planning<'_> {
     fn plan(&mut self, chosen: &[ArmId], overrides: Vec<Deviation>) -> Result<Option<PlannedTask>, serde_json::Error> {
         let task = self.task;
         let id = &task.id;
-        if let Some(why) = exclude::machine(task, &self.facts.host) {
+        let host = &self.facts.host;
+        if let Some(why) = exclude::machine(task, host).or_else(|| exclude::tools(task, host)) {
             self.exclusions.push(exclude::task(id, why));
             return Ok(None);
         }

@@ -214,6 +214,13 @@ fn what_cannot_run_is_excluded_with_its_reason() {
         "task machine-too-small: task `sample` needs 100 GiB of free disk, the machine has 10.0 GiB",
         &[],
     );
+    let tools = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), "1".to_owned())).collect();
+    check_exclusion(
+        SAMPLE,
+        |facts| facts.host.tools = tools(&["git"]),
+        "task tool-missing: task `sample` needs `python3`, which is not on this machine",
+        &[],
+    );
     check_exclusion(
         SAMPLE,
         |facts| missing(facts, "after", FailureClass::RevisionNotFound),

@@ -362,8 +362,9 @@ fn key(context: &LaunchContext<'_>, packages: &[String]) -> ComparabilityKey {
         (KeyField::Isolation, spec.isolation.to_string()),
         (KeyField::Caches, "cold: private to the launch".to_owned()),
     ]);
-    if !packages.is_empty() {
-        key.insert(KeyField::Recipes, digest(Digest::of_json(&packages)));
+    let recipes = context.planned.environment.recipes();
+    if !packages.is_empty() || !recipes.is_empty() {
+        key.insert(KeyField::Recipes, digest(Digest::of_json(&(packages, recipes))));
     }
     if !devices.is_empty() {
         key.insert(KeyField::Device, devices.join(", "));

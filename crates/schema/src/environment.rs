@@ -159,6 +159,50 @@ pub struct Venv {
     pub aliases: Vec<PackageAlias>,
 }
 
+/// A change that makes an environment run which wouldn't otherwise, or not as cheaply. It is applied in every arm alike, is
+/// part of the comparability key, and is a deviation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Recipe {
+    /// A requirement replaces whatever packages ask for.
+    ReplaceRequirement {
+        /// The requirement, as pip writes it.
+        requirement: String,
+    },
+    /// A requirement is installed without its dependencies.
+    LeaveDependencies {
+        /// The requirement, as pip writes it.
+        requirement: String,
+    },
+    /// An installed package is found under a second name.
+    AliasPackage {
+        /// The second name and its version.
+        alias: PackageAlias,
+    },
+    /// The native files of an installed package stand in for those that the revision would be built to.
+    OverlayPackage {
+        /// The package.
+        package: String,
+    },
+}
+
+impl Recipe {
+    /// Returns the recipes that a Python and an overlay amount to, in a fixed order.
+    pub fn of(python: &Python, overlay: Option<&str>) -> Vec<Self> {
+        let mut recipes = Vec::new();
+        if let Python::Venv(venv) = python {
+            let replace = |requirement: &String| Self::ReplaceRequirement { requirement: requirement.clone() };
+            let leave = |requirement: &String| Self::LeaveDependencies { requirement: requirement.clone() };
+            let alias = |alias: &PackageAlias| Self::AliasPackage { alias: alias.clone() };
+            recipes.extend(venv.overrides.iter().map(replace));
+            recipes.extend(venv.no_dependencies.iter().map(leave));
+            recipes.extend(venv.aliases.iter().map(alias));
+        }
+        recipes.extend(overlay.map(|package| Self::OverlayPackage { package: package.to_owned() }));
+        recipes
+    }
+}
+
 /// Everything that decides what an arm runs in. Equal specifications are one environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -186,6 +230,11 @@ pub struct EnvironmentSpec {
 }
 
 impl EnvironmentSpec {
+    /// Returns the recipes that it applies.
+    pub fn recipes(&self) -> Vec<Recipe> {
+        Recipe::of(&self.python, self.overlay.as_deref())
+    }
+
     /// Returns the name that the specification's contents give it.
     ///
     /// # Errors

@@ -133,6 +133,8 @@ spelt_enum!(
         RepositoryUnavailable = "repository-unavailable",
         /// The machine has too few devices, too little memory or too little disk.
         MachineTooSmall = "machine-too-small",
+        /// A program that its environment needs isn't on the machine.
+        ToolMissing = "tool-missing",
         /// A file that the task names is missing.
         InputMissing = "input-missing",
         /// The task asks for something that contradicts itself.

@@ -30,7 +30,11 @@ pub(crate) fn run(args: &PlanArgs, context: Context) -> Result<Exit, CommandErro
         context.terminal.status(&format!("wrote the plan {} to {}", digest.short(), args.out.display()));
     }
     show(&plan, args.explain.as_deref(), context)?;
-    Ok(if plan.tasks.is_empty() { Exit::NothingToRun } else { Exit::Success })
+    Ok(match plan.tasks.is_empty() {
+        false => Exit::Success,
+        true if super::run::lacks_machine(&plan) => Exit::Machine,
+        true => Exit::NothingToRun,
+    })
 }
 
 /// Plans a dataset for this machine.

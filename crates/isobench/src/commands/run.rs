@@ -9,7 +9,7 @@ use isobench_schema::event::RunEnd;
 use isobench_schema::facts::Facts;
 use isobench_schema::format;
 use isobench_schema::ids::RunId;
-use isobench_schema::plan::Plan;
+use isobench_schema::plan::{Exclusion, ExclusionReason, Plan};
 use isobench_schema::verdict::{Judgement, Verdict};
 use isobench_store::{OpenRunError, RunStore, TakenIn, layout};
 
@@ -45,7 +45,8 @@ pub(crate) fn run(args: &RunArgs, context: Context) -> Result<Exit, CommandError
     }
     if plan.tasks.is_empty() {
         plan::show(&plan, None, context)?;
-        return Err(CommandError::new(Exit::NothingToRun, "the plan has no task that can run")
+        let exit = if lacks_machine(&plan) { Exit::Machine } else { Exit::NothingToRun };
+        return Err(CommandError::new(exit, "the plan has no task that can run")
             .hint("the plan above says why each was excluded"));
     }
     let digest = plan.digest().exit(Exit::Error)?;
@@ -169,6 +170,20 @@ pub(crate) fn exit(judgement: &Judgement) -> Exit {
             || task.arms.iter().any(|arm| arm.valid < arm.launches)
     });
     if some_failed { Exit::SomeFailed } else { Exit::Success }
+}
+
+/// Returns whether everything that isn't run is so because of what this machine lacks.
+pub(crate) fn lacks_machine(plan: &Plan) -> bool {
+    let lacks = |exclusion: &Exclusion| match exclusion.reason {
+        ExclusionReason::MachineTooSmall | ExclusionReason::ToolMissing => true,
+        ExclusionReason::NotChosen
+        | ExclusionReason::RevisionNotFound
+        | ExclusionReason::RepositoryUnavailable
+        | ExclusionReason::InputMissing
+        | ExclusionReason::Contradiction
+        | ExclusionReason::IsolationMissing => false,
+    };
+    !plan.exclusions.is_empty() && plan.exclusions.iter().all(lacks)
 }
 
 /// Returns a dataset's name as a part of a run's name.
