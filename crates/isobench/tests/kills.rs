@@ -22,7 +22,7 @@ use support::{
 /// Kill points of the fast suite, and of the slow one.
 const SEEDS: [u32; 2] = [6, 50];
 /// How many are under way at once.
-const AT_ONCE: usize = 3;
+const AT_ONCE: usize = 4;
 const COMMAND: &[&str] = &["run", "task", "--out", "run", "--allow-unisolated", "--quiet"];
 
 /// What a run gives: for each launch of a complete block its outcome.
@@ -59,7 +59,7 @@ const AGENTS: [Agent; 3] = [Agent::Faster, Agent::Survivor, Agent::Writer];
 fn place(agent: Agent) -> Place {
     let place = Place::new();
     let mut text = place.task_text();
-    text.requests = 100;
+    text.requests = 60;
     text = match agent {
         Agent::Faster => {
             let patch = place.path("task").join("agent.patch");
@@ -179,7 +179,9 @@ fn kill_and_resume(seed: u32, seeds: u32, agent: Agent, undisturbed: &Undisturbe
 #[test]
 fn a_run_that_is_killed_anywhere_goes_on_to_the_same_outcomes() {
     let seeds = SEEDS[usize::from(is_slow_wanted())];
-    let undisturbed = AGENTS.map(undisturbed);
+    let undisturbed = thread::scope(|scope| {
+        AGENTS.map(|agent| scope.spawn(move || undisturbed(agent))).map(|running| running.join().unwrap())
+    });
     let next = AtomicU32::new(0);
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
@@ -240,6 +242,8 @@ fn a_second_interrupt_ends_a_run_at_once_and_nothing_is_left_running() {
     assert_eq!(finished.code, Some(5), "{finished:?}");
     assert!(begun.elapsed() < Duration::from_secs(200), "it waited for the engine");
     wait_until("no process is left", || processes::of_run(&run, place.root()).is_empty());
+    // The next command would remove it.
+    std::fs::remove_dir_all(processes::tmp_folder(&run)).unwrap();
 }
 
 #[test]
