@@ -19,7 +19,7 @@ use crate::launch::LaunchInput;
 ///
 /// How often a block may be replaced is counted elsewhere. Two kinds of failure never spoil a block, because a new
 /// attempt would only repeat them: `window-too-short` and `over-saturated`, which are faults of the plan, and in the
-/// third rule what is settled before a launch. Such a block is complete, and the launches concerned don't count.
+/// third rule what is settled before a launch and not transient. Such a block is complete, and the launches concerned don't count.
 ///
 /// What is charged to an arm (by [`crate::judge::charged`]) comes before what shows in its launch by itself: an arm that
 /// answers wrongly, and therefore too fast for the window or the client, spoils nothing.
@@ -30,16 +30,11 @@ pub fn end(launches: &[LaunchInput], charged: &BTreeMap<ArmId, Failure>) -> Bloc
     if failed().any(|failure| failure.class == FailureClass::Interrupted) {
         return BlockEnd::Interrupted;
     }
-    if let Some(failure) = failed().find(|failure| is_infrastructure(failure.class)) {
+    if let Some(failure) = failed().find(|failure| is_infrastructure(failure)) {
         return BlockEnd::Spoilt { failure: failure.clone() };
     }
-    match common_class(&failures).filter(|class| !repeats(*class)) {
-        Some(class) => {
-            let first = failed().find(|failure| failure.class == class);
-            first.map_or(BlockEnd::Complete, |failure| BlockEnd::Spoilt { failure: failure.clone() })
-        }
-        None => BlockEnd::Complete,
-    }
+    let passing = common_class(&failures).and_then(|_| failed().find(|failure| !repeats(failure)));
+    passing.map_or(BlockEnd::Complete, |failure| BlockEnd::Spoilt { failure: failure.clone() })
 }
 
 /// Returns the class by which every launch failed, if there are at least two launches and one such class.
@@ -49,13 +44,14 @@ pub(crate) fn common_class(failures: &[Option<Failure>]) -> Option<FailureClass>
     (failures.len() >= 2 && all).then_some(class)
 }
 
-fn is_infrastructure(class: FailureClass) -> bool {
-    class.charge() == Charge::Infrastructure && !repeats(class)
+fn is_infrastructure(failure: &Failure) -> bool {
+    failure.class.charge() == Charge::Infrastructure && !repeats(failure)
 }
 
 /// Returns whether a new attempt would end in the same failure.
-fn repeats(class: FailureClass) -> bool {
-    class.is_settled_before_launch() || matches!(class, FailureClass::WindowTooShort | FailureClass::OverSaturated)
+fn repeats(failure: &Failure) -> bool {
+    let settled = failure.class.is_settled_before_launch() && !failure.transient;
+    settled || matches!(failure.class, FailureClass::WindowTooShort | FailureClass::OverSaturated)
 }
 
 #[cfg(test)]
@@ -104,7 +100,9 @@ mod tests {
     #[test]
     fn an_arms_own_failure_leaves_the_block_complete() {
         check(&[measured(&[]), measured(&[])], "complete");
-        check(&[measured(&[]), failed(FailureClass::StartCrashed)], "complete");
+        for class in [FailureClass::StartCrashed, FailureClass::SpawnFailed, FailureClass::BuildTimeout] {
+            check(&[measured(&[]), failed(class)], "complete");
+        }
         check(&[measured(&[]), measured(&[FailureClass::OutputLength])], "complete");
         check(&[failed(FailureClass::StartCrashed)], "complete");
         check(&[failed(FailureClass::StartCrashed), failed(FailureClass::NeverReady)], "complete");
@@ -129,7 +127,18 @@ mod tests {
             check(&[measured(&[class]), measured(&[])], "complete");
             check(&[measured(&[class]), measured(&[class])], "complete");
         }
-        check(&[failed(FailureClass::BuildFailed), failed(FailureClass::BuildFailed)], "complete");
+        for class in [FailureClass::BuildFailed, FailureClass::BuildTimeout] {
+            check(&[failed(class), failed(class)], "complete");
+        }
+    }
+
+    #[test]
+    fn what_may_pass_in_every_arm_spoils() {
+        let class = FailureClass::BuildTimeout;
+        let failure = Failure::new(FailureStage::Acquire, class, "seen").transient();
+        let passing = || input(Outcome::Failed { failure: failure.clone() }, &[]);
+        check(&[passing(), passing()], "spoilt by build-timeout");
+        check(&[measured(&[]), passing()], "complete");
     }
 
     #[test]

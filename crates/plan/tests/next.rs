@@ -138,7 +138,12 @@ fn a_block_cut_short_runs_again_and_a_spoilt_one_while_the_design_allows_it() {
 #[test]
 fn a_settled_failure_goes_with_later_blocks_of_its_environment_only() {
     let plan = sample();
-    for (class, settled) in [(FailureClass::PatchRejected, true), (FailureClass::StartCrashed, false)] {
+    for (class, settled) in [
+        (FailureClass::PatchRejected, true),
+        (FailureClass::BuildTimeout, true),
+        (FailureClass::StartCrashed, false),
+        (FailureClass::SpawnFailed, false),
+    ] {
         let (_, history, _) = play(&plan, &[Fate::Failed("agent:fast", class)]);
         let first_block = history.get(..2).unwrap();
         let Next::Block(spec) = next(&plan, &run(), first_block).unwrap() else { panic!("nothing to run") };

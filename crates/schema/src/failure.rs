@@ -189,8 +189,6 @@ impl FailureClass {
             Self::RepositoryUnavailable
             | Self::ToolMissing
             | Self::PackageInstallFailed
-            | Self::BuildTimeout
-            | Self::SpawnFailed
             | Self::PortOwnedByOther
             | Self::EvidenceUnreadable
             | Self::Drift
@@ -211,6 +209,8 @@ impl FailureClass {
             | Self::PatchEscapes
             | Self::PatchBinary
             | Self::BuildFailed
+            | Self::BuildTimeout
+            | Self::SpawnFailed
             | Self::EnvironmentUnproven
             | Self::EnvironmentModified
             | Self::StartCrashed
@@ -257,7 +257,8 @@ impl FailureClass {
         )
     }
 
-    /// Returns whether the same environment would fail in the same way again, so that later blocks need not try.
+    /// Returns whether the same environment would fail in the same way again, so that later blocks need not try, unless the
+    /// failure is transient.
     pub fn is_settled_before_launch(self) -> bool {
         matches!(
             self,
@@ -271,6 +272,7 @@ impl FailureClass {
                 | Self::PatchEscapes
                 | Self::PatchBinary
                 | Self::BuildFailed
+                | Self::BuildTimeout
         )
     }
 }
@@ -359,6 +361,19 @@ mod tests {
             assert_eq!(serde_json::to_string(class).unwrap(), format!("\"{class}\""));
         }
         assert_eq!(FailureClass::parse("other"), None);
+    }
+
+    #[test]
+    fn a_program_that_does_not_start_or_build_speaks_against_its_arm() {
+        for (class, charge, settled) in [
+            (FailureClass::SpawnFailed, Charge::Arm, false),
+            (FailureClass::BuildTimeout, Charge::Arm, true),
+            (FailureClass::BuildFailed, Charge::Arm, true),
+            (FailureClass::PortOwnedByOther, Charge::Infrastructure, false),
+            (FailureClass::PackageInstallFailed, Charge::Infrastructure, false),
+        ] {
+            assert_eq!((class.charge(), class.is_settled_before_launch()), (charge, settled), "{class}");
+        }
     }
 
     #[test]

@@ -123,6 +123,18 @@ fn an_agent_that_fails_by_itself_has_failed() {
 }
 
 #[test]
+fn an_agent_that_does_not_start_or_build_has_failed_unless_every_arm_does() {
+    for class in [FailureClass::SpawnFailed, FailureClass::BuildTimeout] {
+        let alone = six(|_, arm, launch| if arm == "agent:x" { failed(launch, class) } else { launch });
+        check(&alone, "agent:x", "baseline", Verdict::AgentFailed);
+        let all = six(|_, _, launch| failed(launch, class));
+        for of in ["agent:x", "human"] {
+            check(&all, of, "baseline", Verdict::NotMeasured);
+        }
+    }
+}
+
+#[test]
 fn a_check_that_an_agent_breaks_is_invalid_and_charged_to_it() {
     let judgement = six(|block, arm, launch| match arm {
         "agent:x" => broken(launch, FailureClass::TokenCountMismatch),
