@@ -37,15 +37,11 @@ pub(crate) fn gather(
     let context = PrepareContext { cache, scratch: scratch.path(), log: &log, timeout: PATIENCE, cancel };
     for (name, revisions) in wanted {
         let opened = Repository::open(&name, &context).exit(Exit::Machine)?;
-        let mut found = BTreeMap::new();
-        for revision in revisions {
-            let resolved = match &opened {
-                Ok(repository) => repository.resolve(&revision, &context).exit(Exit::Machine)?,
-                Err(failure) => ResolvedRevision::Missing { failure: failure.clone() },
-            };
-            found.insert(revision.to_string(), resolved);
-        }
-        facts.revisions.insert(name, found);
+        let resolved = match opened {
+            Ok(repository) => repository.resolve_all(&revisions, &context).exit(Exit::Machine)?,
+            Err(failure) => vec![ResolvedRevision::Missing { failure }; revisions.len()],
+        };
+        facts.revisions.insert(name, revisions.iter().map(ToString::to_string).zip(resolved).collect());
     }
     for path in inputs_needed(dataset, choice) {
         let digest = inputs::digest(Path::new(&path)).exit(Exit::Machine)?;

@@ -6,6 +6,8 @@ mod export;
 mod tests;
 
 use std::cell::Cell;
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -82,9 +84,7 @@ impl Repository {
         Ok(Self { address, git_dir, fetched: Cell::new(fetched) })
     }
 
-    /// Looks up the commit that `revision` names.
-    ///
-    /// A mirror is fetched first, once, if the revision is a name, which may have moved, or a commit that it lacks.
+    /// Looks up the commit that `revision` names, as [`Repository::resolve_all`] does.
     ///
     /// # Errors
     /// Returns an error if git can't be run at all.
@@ -99,18 +99,58 @@ impl Repository {
         })
     }
 
-    fn try_resolve(&self, revision: &Revision, context: &PrepareContext<'_>) -> Result<CommitId, Stop> {
-        let is_commit = CommitId::new(revision.as_str()).is_ok();
-        let known = if is_commit || self.fetched.get() { self.look_up(revision, context)? } else { None };
-        if let Some(commit) = known {
-            return Ok(commit);
+    /// Looks up the commits that `revisions` name, in their order. However many they are, git is started at most thrice.
+    ///
+    /// A mirror is fetched first, once, if one of them is a name, which may have moved, or a commit that it lacks.
+    ///
+    /// # Errors
+    /// Returns an error if git can't be run at all.
+    pub fn resolve_all(
+        &self,
+        revisions: &[Revision],
+        context: &PrepareContext<'_>,
+    ) -> Result<Vec<ResolvedRevision>, EnvironmentError> {
+        let mut found = Vec::with_capacity(revisions.len());
+        match split(self.try_resolve_all(revisions, context))? {
+            Ok(looked_up) => {
+                for result in looked_up {
+                    found.push(match result {
+                        Ok(commit) => ResolvedRevision::Found { commit },
+                        Err(failure) => ResolvedRevision::Missing { failure },
+                    });
+                }
+            }
+            Err(failure) => found.resize(revisions.len(), ResolvedRevision::Missing { failure }),
         }
-        if !self.fetched.get() {
-            self.fetch(context)?;
-            if let Some(commit) = self.look_up(revision, context)? {
-                return Ok(commit);
+        Ok(found)
+    }
+
+    fn try_resolve(&self, revision: &Revision, context: &PrepareContext<'_>) -> Result<CommitId, Stop> {
+        let found = self.try_resolve_all(std::slice::from_ref(revision), context)?;
+        Ok(found.into_iter().next().unwrap_or_else(|| Err(self.not_found(revision)))?)
+    }
+
+    fn try_resolve_all(
+        &self,
+        revisions: &[Revision],
+        context: &PrepareContext<'_>,
+    ) -> Result<Vec<Result<CommitId, Failure>>, Stop> {
+        // What an old mirror says of a name doesn't count: the name may have moved since.
+        let counts = |revision: &Revision| self.fetched.get() || CommitId::new(revision.as_str()).is_ok();
+        let mut found = self.look_up(revisions, &counts, context)?;
+        let mut fetching = None;
+        if !self.fetched.get() && found.iter().any(Option::is_none) {
+            match split(self.fetch(context))? {
+                Ok(()) => found = self.look_up(revisions, &|_| true, context)?,
+                // The commits that the mirror has are there all the same.
+                Err(failure) => fetching = Some(failure),
             }
         }
+        let missing = |revision: &Revision| fetching.clone().unwrap_or_else(|| self.not_found(revision));
+        Ok(found.into_iter().zip(revisions).map(|(found, revision)| found.ok_or_else(|| missing(revision))).collect())
+    }
+
+    fn not_found(&self, revision: &Revision) -> Failure {
         let hint = match &self.address {
             Address::Local(_) if self.git_dir.join("shallow").exists() => {
                 "the clone is shallow: fetch its whole history with `git fetch --unshallow`"
@@ -119,15 +159,36 @@ impl Repository {
             Address::Remote { .. } => "check the spelling, or name a repository that has it",
         };
         let message = format!("the repository `{}` has no revision `{revision}`; {hint}", self.address);
-        Err(Failure::new(FailureStage::Acquire, FailureClass::RevisionNotFound, message).into())
+        Failure::new(FailureStage::Acquire, FailureClass::RevisionNotFound, message)
     }
 
-    fn look_up(&self, revision: &Revision, context: &PrepareContext<'_>) -> Result<Option<CommitId>, Stop> {
-        // A revision can't start with `-` and holds none of git's syntax, so it is never an option or a range.
+    /// Looks up those of `revisions` that `counts` takes, all by one git command.
+    fn look_up(
+        &self,
+        revisions: &[Revision],
+        counts: &dyn Fn(&Revision) -> bool,
+        context: &PrepareContext<'_>,
+    ) -> Result<Vec<Option<CommitId>>, Stop> {
+        let mut found = vec![None; revisions.len()];
+        let asked: Vec<(&Revision, &mut Option<CommitId>)> =
+            revisions.iter().zip(&mut found).filter(|(revision, _)| counts(revision)).collect();
+        if asked.is_empty() {
+            return Ok(found);
+        }
         let git = Git::local(&self.git_dir, context)?;
-        let (finished, output) = git.output(["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])?;
-        let commit = CommitId::new(String::from_utf8_lossy(&output).trim());
-        Ok(commit.ok().filter(|_| finished.ending.is_success()))
+        // A revision holds no line end and none of git's syntax, so it is never a second question or a range.
+        let questions: String = asked.iter().map(|(revision, _)| format!("{revision}^{{commit}}\n")).collect();
+        let mut invocation = git.invocation(["cat-file", "--batch-check=%(objectname)"]);
+        invocation.stdin = Some(git.input(questions.as_bytes())?);
+        let mut output = Vec::new();
+        let finished = run_into(&invocation, &git.watch(), &mut output)?;
+        git.check(&finished, || format!("the revisions of `{}` can't be looked up", self.address))?;
+        let output = String::from_utf8_lossy(&output);
+        for ((_, found), answer) in asked.into_iter().zip(output.lines()) {
+            // Any other answer, such as `NAME missing`, is no commit.
+            *found = CommitId::new(answer).ok();
+        }
+        Ok(found)
     }
 
     fn fetch(&self, context: &PrepareContext<'_>) -> Result<(), Stop> {
@@ -284,6 +345,17 @@ impl<'a> Git<'a> {
 
     fn watch(&self) -> Watch<'a> {
         Watch { log: self.context.log, deadline: Instant::now() + self.context.timeout, cancel: self.context.cancel }
+    }
+
+    /// Returns a file from which git reads these bytes.
+    fn input(&self, bytes: &[u8]) -> Result<File, EnvironmentError> {
+        let write = || {
+            let mut file = tempfile::tempfile_in(self.context.scratch)?;
+            file.write_all(bytes)?;
+            file.rewind()?;
+            Ok(file)
+        };
+        write().map_err(EnvironmentError::write(self.context.scratch))
     }
 
     fn run<A: Into<std::ffi::OsString>>(&self, arguments: impl IntoIterator<Item = A>) -> Result<Finished, Stop> {

@@ -134,14 +134,9 @@ fn write_files(
     folder: &Path,
     blobs: &[&Entry],
 ) -> Result<Vec<(PathBuf, Vec<u8>)>, Stop> {
-    let io_error = |source| EnvironmentError::Write { path: folder.to_owned(), source };
-    let mut names = tempfile::tempfile_in(git.context.scratch).map_err(io_error)?;
-    for blob in blobs {
-        writeln!(names, "{}", blob.object).map_err(io_error)?;
-    }
-    io::Seek::rewind(&mut names).map_err(io_error)?;
+    let names: String = blobs.iter().map(|blob| format!("{}\n", blob.object)).collect();
     let mut invocation = git.invocation(["cat-file", "--batch", "--buffer"]);
-    invocation.stdin = Some(names);
+    invocation.stdin = Some(git.input(names.as_bytes())?);
     let mut files = Files { folder, blobs: blobs.iter(), links: Vec::new(), state: State::Head(Vec::new()) };
     let result = run_into(&invocation, &git.watch(), &mut files);
     let Files { mut blobs, links, state, .. } = files;

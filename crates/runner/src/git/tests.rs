@@ -192,6 +192,55 @@ fn revisions_are_resolved_to_commits_or_told_to_be_missing() {
 }
 
 #[test]
+fn many_revisions_are_looked_up_by_one_command() {
+    let place = Place::new();
+    let repository = place.repository(&[("a", "1")]);
+    let head = repository.head();
+    repository.git(["tag", "-a", "v1", "-m", "tag"]);
+    let blob = id(&repository.git(["rev-parse", "HEAD:a"]));
+    let names: Vec<String> = (0..500)
+        .flat_map(|n| ["main".to_owned(), format!("missing-{n}"), "v1".to_owned(), blob.to_string(), head.to_string()])
+        .collect();
+    let revisions: Vec<Revision> = names.iter().map(|name| Revision::new(name.as_str()).unwrap()).collect();
+    let check = |opened: &Repository, hint: &str| {
+        let resolved = opened.resolve_all(&revisions, &place.context()).unwrap();
+        assert_eq!(resolved.len(), names.len());
+        for (name, resolved) in names.iter().zip(resolved) {
+            match resolved {
+                ResolvedRevision::Found { commit } => assert_eq!((&commit, name.contains("missing")), (&head, false)),
+                ResolvedRevision::Missing { failure } => {
+                    assert!(name.contains("missing") || *name == blob.as_str(), "{name}: {failure}");
+                    let message = &failure.message;
+                    assert!(message.contains(&format!("no revision `{name}`; {hint}")), "{message}");
+                }
+            }
+        }
+    };
+    check(&open(&place, repository.address()).unwrap(), "fetch it into the repository, or check the spelling");
+    assert_eq!(place.log().matches(" cat-file ").count(), 1);
+    let url = format!("file://{}", repository.address());
+    drop(open(&place, &url).unwrap());
+    check(&open(&place, &url).unwrap(), "check the spelling, or name a repository that has it");
+    // The mirror's commits; then, after the fetch, everything.
+    assert_eq!(place.log().matches(" cat-file ").count(), 3);
+    assert_eq!(place.log().matches(" fetch ").count(), 1);
+}
+
+#[test]
+fn what_a_mirror_has_is_found_also_when_it_cannot_be_fetched() {
+    let place = Place::new();
+    let repository = place.repository(&[("a", "1")]);
+    let (url, head) = (format!("file://{}", repository.address()), repository.head());
+    drop(open(&place, &url).unwrap());
+    std::fs::rename(&repository.folder, place.path("moved")).unwrap();
+    let revisions = [head.as_str(), "main"].map(|name| Revision::new(name).unwrap());
+    let resolved = open(&place, &url).unwrap().resolve_all(&revisions, &place.context()).unwrap();
+    assert_eq!(resolved[0], ResolvedRevision::Found { commit: head });
+    let ResolvedRevision::Missing { failure } = &resolved[1] else { panic!("{resolved:?}") };
+    assert_eq!(failure.class, FailureClass::RepositoryUnavailable);
+}
+
+#[test]
 fn a_bare_repository_and_a_work_tree_are_opened_but_nothing_above_or_below_them() {
     let place = Place::new();
     let repository = place.repository(&[("sub/a", "")]);
