@@ -17,8 +17,8 @@ use isobench_schema::block::BlockSpec;
 use isobench_schema::event::{BlockEnd, EventKind};
 use isobench_schema::failure::Failure;
 use isobench_schema::format;
-use isobench_schema::ids::{ArmId, Digest};
-use isobench_schema::outcome::{LaunchRecord, Outcome, evidence};
+use isobench_schema::ids::{ArmId, Digest, LaunchId};
+use isobench_schema::outcome::{Artifact, LaunchRecord, Outcome, evidence};
 use isobench_schema::plan::PlannedTask;
 use isobench_schema::verdict::Judgement;
 use isobench_store::{Artifacts, RunReader, layout, write_atomically};
@@ -50,10 +50,17 @@ struct KnownDigest {
 }
 
 /// Returns what a digest was computed from: the records, the launch, the rules and the program.
-fn key(record: &LaunchRecord, rules: &LaunchRules) -> Option<Digest> {
-    let records = record.evidence.get(evidence::REQUESTS)?;
-    let text = format!("{}\n{}\n{}\n{rules:?}", env!("CARGO_PKG_VERSION"), records.digest, record.launch);
-    Some(Digest::of(text.as_bytes()))
+fn key(launch: &LaunchId, records: &Artifact, rules: &LaunchRules) -> Digest {
+    let text = format!("{}\n{}\n{launch}\n{rules:?}", env!("CARGO_PKG_VERSION"), records.digest);
+    Digest::of(text.as_bytes())
+}
+
+/// Returns the request records of a launch that was measured. One that has none can't be read, and doesn't count.
+fn records(record: &LaunchRecord) -> Option<&Artifact> {
+    match record.outcome {
+        Outcome::Measured => record.evidence.get(evidence::REQUESTS),
+        Outcome::Failed { .. } | Outcome::Interrupted => None,
+    }
 }
 
 impl Digests {
@@ -67,7 +74,7 @@ impl Digests {
 
     /// Returns a launch's digest if it is known.
     pub(crate) fn known(&self, record: &LaunchRecord, rules: &LaunchRules) -> Option<&LaunchDigest> {
-        self.known.get(&key(record, rules)?)
+        self.known.get(&key(&record.launch, records(record)?, rules))
     }
 
     /// Returns what the judge needs of a launch. Records that can't be read make it a failed one.
@@ -78,15 +85,12 @@ impl Digests {
         rules: &LaunchRules,
     ) -> Result<LaunchInput, CommandError> {
         let mut record = record.clone();
-        let measured = match &record.outcome {
-            Outcome::Measured => key(&record, rules),
-            Outcome::Failed { .. } | Outcome::Interrupted => None,
-        };
-        let Some(key) = measured else { return Ok(LaunchInput { record, digest: None }) };
+        let Some(records) = records(&record) else { return Ok(LaunchInput { record, digest: None }) };
+        let key = key(&record.launch, records, rules);
         if let Some(digest) = self.known.get(&key) {
             return Ok(LaunchInput { record, digest: Some(digest.clone()) });
         }
-        match read(artifacts, &record, rules)? {
+        match read(artifacts, &record.launch, records, rules)? {
             Ok(digest) => {
                 self.known.insert(key, digest.clone());
                 self.grown = true;
@@ -119,13 +123,11 @@ impl Digests {
 
 fn read(
     artifacts: &Artifacts,
-    record: &LaunchRecord,
+    launch: &LaunchId,
+    records: &Artifact,
     rules: &LaunchRules,
 ) -> Result<Result<LaunchDigest, Failure>, CommandError> {
-    let Some(records) = record.evidence.get(evidence::REQUESTS) else {
-        return Err(CommandError::new(Exit::Error, format!("`{}` has no request records", record.launch)));
-    };
-    let mut reader = RecordReader::new(record.launch.clone(), rules.clone());
+    let mut reader = RecordReader::new(launch.clone(), rules.clone());
     let mut artifact = artifacts.open(&records.digest).exit(Exit::Error)?;
     let mut chunk = vec![0_u8; CHUNK];
     loop {

@@ -155,6 +155,7 @@ fn an_engine_that_ends_answers_wrongly_or_touches_what_it_must_not_is_told_apart
         row("flood=40000000", Incident, "log-flood", "workload", "one of very many lines", none),
         row("write-own-tree", Failed, "environment-modified", "verify", "written-by-engine.txt", invalid),
         row("steal-port", Failed, "environment-unproven", "verify", "/tree", invalid),
+        row("leave-file=$HOME/../requests.jsonl", Failed, "evidence-altered", "validity", "found: ", invalid),
         row("ask-network", Failed, "network-asked", "validity", "example.invalid", invalid),
     ];
     // Two rows of one fault are two agents.

@@ -1,15 +1,20 @@
-//! Writing records: a header line, then one JSON line for each request.
+//! Writing records: a header line, then one JSON line for each request. What was written is known by its digest.
 
 use std::io::{self, Write};
 
 use isobench_schema::format;
+use isobench_schema::ids::Digest;
+use isobench_schema::outcome::Artifact;
 use isobench_schema::record::{RecordHeader, RequestRecord};
+use sha2::{Digest as _, Sha256};
 
 /// A writer of one file of records.
 #[derive(Debug)]
 pub struct RecordWriter<W> {
     to: W,
     line: Vec<u8>,
+    hasher: Sha256,
+    bytes: u64,
 }
 
 impl<W: Write> RecordWriter<W> {
@@ -18,7 +23,8 @@ impl<W: Write> RecordWriter<W> {
     /// # Errors
     /// Returns the error of the first write that fails.
     pub fn new(to: W, header: &RecordHeader) -> io::Result<Self> {
-        let mut writer = Self { to, line: format::to_line(header)?.into_bytes() };
+        let line = format::to_line(header)?.into_bytes();
+        let mut writer = Self { to, line, hasher: Sha256::new(), bytes: 0 };
         writer.end_line()?;
         Ok(writer)
     }
@@ -31,6 +37,12 @@ impl<W: Write> RecordWriter<W> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, record)?;
         self.end_line()
+    }
+
+    /// Returns the digest and the length of everything that was written so far: what the file must hold, once it is
+    /// flushed, if nobody else writes to it.
+    pub fn written(&self) -> Artifact {
+        Artifact { digest: Digest::finish(self.hasher.clone()), bytes: self.bytes }
     }
 
     /// Flushes what was written.
@@ -52,6 +64,9 @@ impl<W: Write> RecordWriter<W> {
 
     fn end_line(&mut self) -> io::Result<()> {
         self.line.push(b'\n');
-        self.to.write_all(&self.line)
+        self.to.write_all(&self.line)?;
+        self.hasher.update(&self.line);
+        self.bytes += self.line.len() as u64;
+        Ok(())
     }
 }

@@ -17,6 +17,7 @@ use isobench_loadgen::schedule::{Prompt, Schedule, Schedules};
 use isobench_loadgen::target::{Endpoint, Target};
 use isobench_schema::failure::FailureClass;
 use isobench_schema::format;
+use isobench_schema::ids::Digest;
 use isobench_schema::record::{Phase, RecordHeader, RequestRecord};
 use isobench_schema::workload::{Api, Arrival, Workload};
 use support::{
@@ -247,7 +248,9 @@ async fn records_are_one_line_each_behind_a_header() {
             .unwrap();
         assert_eq!(summary.phase, phase);
     }
+    let written = writer.written();
     let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+    assert_eq!((written.digest, written.bytes), (Digest::of(text.as_bytes()), text.len() as u64));
     let mut lines = text.lines();
     assert_eq!(format::from_slice::<RecordHeader>(lines.next().unwrap().as_bytes()).unwrap(), header);
     let read: Vec<RequestRecord> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();

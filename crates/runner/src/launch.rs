@@ -1,7 +1,9 @@
 //! One launch: an environment proven, an engine served, a workload sent, everything kept, and nothing left behind.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,7 +16,7 @@ use isobench_schema::event::LaunchStage;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::{Digest, EnvironmentId, LaunchId};
 use isobench_schema::measurement::DEFINITION;
-use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline, evidence};
+use isobench_schema::outcome::{Artifact, LaunchRecord, Outcome, Timeline, evidence};
 use isobench_schema::units::Millis;
 use serde::Serialize;
 
@@ -90,9 +92,18 @@ pub(crate) fn run(
         Err(failure) => Outcome::Failed { failure },
     };
     let mut kept = BTreeMap::new();
+    reopen(folder, 0o700);
     for (name, path) in evidence_in(folder) {
+        reopen(&path, 0o600);
         kept.insert(name.to_owned(), sink.keep(&path)?);
     }
+    let outcome = match outcome {
+        Outcome::Measured => match altered(progress.notes.records.as_ref(), kept.get(evidence::REQUESTS)) {
+            Some(failure) => Outcome::Failed { failure },
+            None => Outcome::Measured,
+        },
+        Outcome::Failed { .. } | Outcome::Interrupted => outcome,
+    };
     progress.notes.timeline.total_ms = millis(begun.elapsed());
     sink.stage(&launch, LaunchStage::Finished)?;
     let Progress { notes, incidents, packages, .. } = progress;
@@ -123,10 +134,48 @@ const EVIDENCE: &[&str] = &[
     evidence::REQUESTS,
 ];
 
-/// Returns the pieces of evidence that stand in a launch's folder, by name.
+/// Returns the pieces of evidence that stand in a launch's folder, by name. What the engine put in the place of one, such
+/// as a link, is none.
 pub(crate) fn evidence_in(folder: &Path) -> Vec<(&'static str, PathBuf)> {
     let path = |name: &&'static str| (*name, folder.join(name));
-    EVIDENCE.iter().map(path).filter(|(_, path)| path.is_file()).collect()
+    let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|data| data.is_file());
+    EVIDENCE.iter().map(path).filter(|(_, path)| is_file(path)).collect()
+}
+
+/// Opens to this user what the engine, which is the same user, may have closed. If that fails, reading it says so.
+fn reopen(path: &Path, mode: u32) {
+    let _ = fs::set_permissions(path, Permissions::from_mode(mode));
+}
+
+/// Returns the failure of an engine that changed or removed the request records of its own launch.
+fn altered(written: Option<&Artifact>, kept: Option<&Artifact>) -> Option<Failure> {
+    if written == kept {
+        return None;
+    }
+    let line = |what: &str, artifact: Option<&Artifact>| {
+        let nothing = || "nothing".to_owned();
+        let text = artifact.map_or_else(nothing, |found| format!("{} bytes, SHA-256 {}", found.bytes, found.digest));
+        EvidenceLine::new(evidence::REQUESTS, None, &format!("{what}: {text}"))
+    };
+    let message = format!("`{}` isn't what was written to it: the engine changed or removed it", evidence::REQUESTS);
+    let failure = Failure::new(FailureStage::Validity, FailureClass::EvidenceAltered, message);
+    Some(failure.with_evidence([line("written", written), line("found", kept)]))
+}
+
+/// Returns the failure of an engine that took away, or put something in the place of, a file that its launch writes.
+///
+/// # Errors
+/// Returns the error if it has another cause.
+fn taken_away(error: RunBlockError) -> Result<Failure, RunBlockError> {
+    use io::ErrorKind::{AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    let RunBlockError::Scratch { path, source } = &error else { return Err(error) };
+    if !matches!(source.kind(), AlreadyExists | IsADirectory | NotADirectory | NotFound | PermissionDenied) {
+        return Err(error);
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let message = format!("`{name}` can't be written: the engine took its place or its folder away");
+    let line = EvidenceLine::new(name, None, &source.to_string());
+    Ok(Failure::new(FailureStage::Validity, FailureClass::EvidenceAltered, message).with_evidence([line]))
 }
 
 type Measured = Result<Result<(), Failure>, RunBlockError>;
@@ -224,6 +273,7 @@ fn serve_and_measure(
         Ok(target) => target,
         Err(error) => return Ok(Err(spawn_failed(&error.to_string()))),
     };
+    let records = load::create_records(progress.folder)?;
     let mut server = Server::start(start, target)?;
     let expected = |process| live::Expected {
         process,
@@ -239,6 +289,7 @@ fn serve_and_measure(
         cancel: block.cancel,
         launch: progress.launch,
         folder: progress.folder,
+        records: &records,
     };
     let measured = load::measure(&load, &mut server, &expected, &mut progress.notes, sink);
 
@@ -253,7 +304,7 @@ fn serve_and_measure(
     progress.incidents.extend(log_flood(progress.folder, spec.limits.log_bytes));
     progress.incidents.extend(left_shared_memory(&shared, &progress.notes.shared_memory));
     progress.incidents.extend(shared_folders(&shared));
-    let measured = measured?;
+    let measured = measured.or_else(|error| taken_away(error).map(Err))?;
     let asked = trap.asked();
     if !spec.server.allow_network && !asked.is_empty() && measured.is_ok() {
         let message = format!("the engine asked the network {} times", asked.len());
@@ -380,10 +431,56 @@ pub(crate) fn millis(duration: Duration) -> Option<Millis> {
 
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunBlockError> {
     let text = serde_json::to_string_pretty(value).expect("evidence has only string keys") + "\n";
-    write(path, |path| fs::write(path, text))
+    // A new file: whatever an engine has put there, a pipe for instance, isn't written to.
+    write(path, |path| OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes()))
 }
 
 fn write<T>(path: &Path, act: impl FnOnce(&PathBuf) -> std::io::Result<T>) -> Result<T, RunBlockError> {
     let path = path.to_owned();
     act(&path).map_err(|source| RunBlockError::Scratch { path, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_link_or_folder_in_the_place_of_evidence_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path(evidence::SERVER_STDOUT), "").unwrap();
+        fs::create_dir(path(evidence::REQUESTS)).unwrap();
+        symlink("/etc/hostname", path(evidence::SERVER_STDERR)).unwrap();
+        symlink(path("nowhere"), path(evidence::LIVE_PROOF)).unwrap();
+        let names: Vec<_> = evidence_in(folder.path()).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, [evidence::SERVER_STDOUT]);
+    }
+
+    #[test]
+    fn records_that_are_not_what_was_written_are_the_engines_doing() {
+        let artifact = |text: &str| Artifact { digest: Digest::of(text.as_bytes()), bytes: text.len() as u64 };
+        let (written, other) = (artifact("written"), artifact("other"));
+        assert_eq!(altered(Some(&written), Some(&written.clone())), None);
+        for (kept, shown) in [(None, "found: nothing"), (Some(&other), "found: 5 bytes")] {
+            let failure = altered(Some(&written), kept).unwrap();
+            assert_eq!((failure.stage, failure.class), (FailureStage::Validity, FailureClass::EvidenceAltered));
+            assert!(failure.evidence[0].text.starts_with("written: 7 bytes"), "{failure:?}");
+            assert!(failure.evidence[1].text.starts_with(shown), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_taken_away_is_charged_to_the_engine_and_a_full_disk_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let taken = folder.path().join(evidence::LIVE_PROOF);
+        fs::create_dir(&taken).unwrap();
+        for path in [taken, folder.path().join("gone").join(evidence::LIVE_PROOF)] {
+            let failure = taken_away(write_json(&path, &1).unwrap_err()).unwrap();
+            assert_eq!(failure.class, FailureClass::EvidenceAltered, "{}", path.display());
+        }
+        let source = io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error());
+        let full = RunBlockError::Scratch { path: folder.path().to_owned(), source };
+        assert!(taken_away(full).unwrap_err().is_disk_full());
+    }
 }

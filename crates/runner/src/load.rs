@@ -1,7 +1,7 @@
 //! The workload of a launch: ready, first request, live proof, probes, warm-up, the measured window, probes again.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use isobench_schema::block::BlockSpec;
 use isobench_schema::event::LaunchStage;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::LaunchId;
-use isobench_schema::outcome::{ClientLoad, Timeline, evidence};
+use isobench_schema::outcome::{Artifact, ClientLoad, Timeline, evidence};
 use isobench_schema::record::{Phase, RequestRecord};
 
 use crate::block::RunBlockError;
@@ -42,6 +42,7 @@ pub(crate) struct Load<'a> {
     pub(crate) cancel: &'a AtomicBool,
     pub(crate) launch: &'a LaunchId,
     pub(crate) folder: &'a Path,
+    pub(crate) records: &'a File,
 }
 
 /// What the live proof is held against, given the process that owns the port.
@@ -64,8 +65,21 @@ macro_rules! attempt {
 pub(crate) struct Notes {
     pub(crate) timeline: Timeline,
     pub(crate) client: Option<ClientLoad>,
+    /// What was written to the request records.
+    pub(crate) records: Option<Artifact>,
     /// Shared memory that the engine has mapped, by path.
     pub(crate) shared_memory: BTreeSet<PathBuf>,
+}
+
+/// Makes the file of records, before the engine starts and could put something in its place. What is written to it is
+/// appended, so that whatever the engine writes to it stays and shows.
+///
+/// # Errors
+/// Returns an error if it can't be made.
+pub(crate) fn create_records(folder: &Path) -> Result<File, RunBlockError> {
+    let path = folder.join(evidence::REQUESTS);
+    let file = OpenOptions::new().append(true).create_new(true).open(&path);
+    file.map_err(|source| RunBlockError::Scratch { path, source })
 }
 
 /// Waits for the engine, proves it, and sends the workload. Call it from a thread of its own.
@@ -85,17 +99,17 @@ pub(crate) fn measure(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let clock = Clock::start();
     let header = clock.header(load.spec.prompt_seed, load.schedules.digest());
-    let file = BufWriter::with_capacity(1 << 16, File::create(&path).map_err(failed)?);
-    let mut writer = RecordWriter::new(file, &header).map_err(failed)?;
+    let mut writer = RecordWriter::new(BufWriter::with_capacity(1 << 16, load.records), &header).map_err(failed)?;
     let stop = Cancel::new();
     let client = Client::new(server.target().clone(), LoadOptions::from(&load.spec.limits), clock, stop.clone());
     let mut session = Session { load, clock, client, stop, deadline: None };
     let result = runtime.block_on(session.run(server, &mut writer, (expect, notes), sink))?;
     writer.flush().map_err(failed)?;
+    notes.records = Some(writer.written());
     Ok(result)
 }
 
-type Writer = RecordWriter<BufWriter<File>>;
+type Writer<'a> = RecordWriter<BufWriter<&'a File>>;
 
 /// A launch's workload under way.
 struct Session<'a> {
@@ -111,7 +125,7 @@ impl Session<'_> {
     async fn run(
         &mut self,
         server: &mut Server,
-        writer: &mut Writer,
+        writer: &mut Writer<'_>,
         (expect, notes): (&Expect<'_>, &mut Notes),
         sink: &mut dyn Sink,
     ) -> Step<()> {
@@ -156,7 +170,7 @@ impl Session<'_> {
     }
 
     /// Sends one phase while watching the engine, and stores its records. Returns those of the first and failed requests.
-    async fn phase(&self, server: &mut Server, writer: &mut Writer, phase: Phase) -> Step<Vec<RequestRecord>> {
+    async fn phase(&self, server: &mut Server, writer: &mut Writer<'_>, phase: Phase) -> Step<Vec<RequestRecord>> {
         let mut telling = Vec::new();
         let mut death = None;
         let result = {

@@ -151,6 +151,8 @@ spelt_enum!(
         Implausible = "implausible",
         /// The engine asked the network for something.
         NetworkAsked = "network-asked",
+        /// The engine changed or removed the evidence of its own launch.
+        EvidenceAltered = "evidence-altered",
         /// The device's lease was not held for the whole launch.
         LeaseLost = "lease-lost",
         // found at stop; they do not undo a measurement
@@ -230,6 +232,7 @@ impl FailureClass {
             | Self::OutputMismatch
             | Self::Implausible
             | Self::NetworkAsked
+            | Self::EvidenceAltered
             | Self::StopForced
             | Self::ProcessSurvived
             | Self::LogFlood
@@ -253,6 +256,7 @@ impl FailureClass {
                 | Self::ClientBound
                 | Self::Implausible
                 | Self::NetworkAsked
+                | Self::EvidenceAltered
                 | Self::LeaseLost
         )
     }

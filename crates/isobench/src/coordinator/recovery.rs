@@ -138,7 +138,14 @@ fn salvage(
         return Err(CommandError::new(Exit::Error, message));
     };
     for (name, path) in left {
-        record.evidence.insert(name.to_owned(), store.put_file(&path).exit(Exit::Error)?);
+        match store.put_file(&path) {
+            Ok(artifact) => {
+                record.evidence.insert(name.to_owned(), artifact);
+            }
+            // What an engine has made of its own evidence is no reason to stop.
+            Err(StoreError::Io { path: unread, .. }) if unread == path => {}
+            Err(error @ (StoreError::Io { .. } | StoreError::DiskFull { .. })) => return Err(error).exit(Exit::Error),
+        }
     }
     Ok(record)
 }

@@ -1,7 +1,11 @@
 //! The same command goes on; another one is refused.
 
-use isobench_schema::event::LaunchStage;
-use isobench_schema::outcome::Outcome;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use isobench_schema::event::{Event, EventKind, LaunchStage};
+use isobench_schema::outcome::{Outcome, evidence};
 use isobench_testkit::Fault;
 use rustix::process::Signal;
 
@@ -43,6 +47,43 @@ fn a_second_run_in_the_same_folder_is_refused_while_the_first_lives() {
     assert_eq!(first.finish().code, Some(5));
     let listed = place.expect(0, &["runs", "."]);
     assert!(listed.stdout.contains("interrupted; can be resumed"), "{listed:?}");
+    place.check_sound("run");
+}
+
+#[test]
+fn a_link_in_the_place_of_evidence_does_not_keep_a_killed_run_from_going_on() {
+    let place = Place::new();
+    let mut text = place.task_text();
+    text.requests = 100_000;
+    place.write_task(&text);
+    let mut killed = Running::start(&mut place.isobench(["run", "task", "--out", "run"]));
+    wait_for_stage(&place.path("run"), LaunchStage::Measuring);
+    killed.signal(Signal::KILL);
+    killed.finish();
+    let only = |folder: &Path| fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let launch = only(&only(&place.path("run/work")).join("scratch"));
+    fs::remove_file(launch.join(evidence::REQUESTS)).unwrap();
+    fs::remove_file(launch.join(evidence::SERVER_STDERR)).unwrap();
+    symlink("/etc/hostname", launch.join(evidence::SERVER_STDERR)).unwrap();
+    let mut resumed = Running::start(&mut place.isobench(["run", "run"]));
+    let ended = |events: Vec<Event>| {
+        events.into_iter().find_map(|event| match event.kind {
+            EventKind::BlockEnded { launches, .. } => Some(launches),
+            EventKind::RunStarted { .. }
+            | EventKind::OrphansEnded { .. }
+            | EventKind::BlockStarted { .. }
+            | EventKind::LaunchStage { .. }
+            | EventKind::RunEnded { .. } => None,
+        })
+    };
+    let told = || fs::read_to_string(place.path("run/events.jsonl")).unwrap();
+    wait_until("the next attempt has begun", || told().matches("block-started").count() == 2);
+    resumed.signal(Signal::INT);
+    assert_eq!(resumed.finish().code, Some(5));
+    let launches = ended(events(&place.path("run"))).unwrap();
+    let kept: Vec<_> = launches.iter().flat_map(|record| record.evidence.keys()).collect();
+    assert!(kept.iter().any(|name| *name == evidence::LAUNCH), "{kept:?}");
+    assert!(!kept.iter().any(|name| *name == evidence::SERVER_STDERR || *name == evidence::REQUESTS), "{kept:?}");
     place.check_sound("run");
 }
 
