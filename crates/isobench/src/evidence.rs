@@ -19,7 +19,6 @@ use isobench_schema::failure::Failure;
 use isobench_schema::format;
 use isobench_schema::ids::{ArmId, Digest, LaunchId};
 use isobench_schema::outcome::{Artifact, LaunchRecord, Outcome, evidence};
-use isobench_schema::plan::PlannedTask;
 use isobench_schema::verdict::Judgement;
 use isobench_store::{Artifacts, RunReader, layout, write_atomically};
 use serde::{Deserialize, Serialize};
@@ -140,11 +139,10 @@ fn read(
     Ok(reader.finish().map_err(|error| error.failure()))
 }
 
-/// Decides how a block ended, and what was found against which arm. Without the task, only what shows in a launch by
-/// itself is found.
+/// Decides how a block ended, and what was found against which arm: the same wherever the block ran.
 pub(crate) fn end_of_block(
     artifacts: &Artifacts,
-    (spec, task): (&BlockSpec, Option<&PlannedTask>),
+    spec: &BlockSpec,
     launches: &[LaunchRecord],
     digests: &mut Digests,
 ) -> Result<(BlockEnd, BTreeMap<ArmId, Failure>), CommandError> {
@@ -154,7 +152,7 @@ pub(crate) fn end_of_block(
         .map(|record| digests.input(artifacts, record, &rules))
         .collect::<Result<Vec<_>, CommandError>>()?;
     let attempt = Attempt { id: spec.id.clone(), end: BlockEnd::Complete, launches: inputs };
-    let charged = judge::charged(task, &attempt);
+    let charged = judge::charged(spec, &attempt);
     Ok((block::end(&attempt.launches, &charged), charged))
 }
 

@@ -69,7 +69,7 @@ fn judgement(task: &PlannedTask, blocks: &TaskBlocks<'_>, arm: &ArmId) -> ArmJud
         let Some(digest) = launch.valid() else { continue };
         valid += 1;
         let position = launch.input.record.position;
-        values.extend(launch.value(task).map(|value| BlockValue { block, position, value }));
+        values.extend(launch.value(&task.metric).map(|value| BlockValue { block, position, value }));
         for (name, value) in &digest.measurement.values {
             metrics.entry(*name).or_default().push(*value);
         }

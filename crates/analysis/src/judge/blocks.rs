@@ -9,6 +9,7 @@ use isobench_schema::ids::ArmId;
 use isobench_schema::measurement::Direction;
 use isobench_schema::outcome::Outcome;
 use isobench_schema::plan::{Look, PlannedTask};
+use isobench_schema::task::MetricSpec;
 use isobench_schema::verdict::BlockCounts;
 
 use super::{Attempt, JudgeError};
@@ -41,8 +42,8 @@ impl<'a> Launch<'a> {
     }
 
     /// Returns the primary metric, if the launch counts and has it.
-    pub(super) fn value(&self, task: &PlannedTask) -> Option<f64> {
-        let value = *self.valid()?.measurement.values.get(&task.metric.primary)?;
+    pub(super) fn value(&self, metric: &MetricSpec) -> Option<f64> {
+        let value = *self.valid()?.measurement.values.get(&metric.primary)?;
         (value.is_finite() && value > 0.0).then_some(value)
     }
 
@@ -73,18 +74,25 @@ pub(super) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
+    pub(super) fn of(attempt: &'a Attempt) -> Self {
+        let mut launches: Vec<Launch<'_>> =
+            attempt.launches.iter().map(|input| Launch { input, failure: input.failure() }).collect();
+        launches.sort_by_key(|launch| launch.input.record.position);
+        Self { block: attempt.id.block, launches }
+    }
+
     pub(super) fn launch(&self, arm: &ArmId) -> Option<&Launch<'a>> {
         self.launches.iter().find(|launch| launch.arm() == arm)
     }
 
     /// Returns the log ratio of one arm to another, positive is better, if both count and can be compared.
-    pub(super) fn log_ratio(&self, task: &PlannedTask, of: &ArmId, against: &ArmId) -> Option<f64> {
+    pub(super) fn log_ratio(&self, metric: &MetricSpec, of: &ArmId, against: &ArmId) -> Option<f64> {
         let (of, against) = (self.launch(of)?, self.launch(against)?);
         if !of.differences(against).is_empty() {
             return None;
         }
-        let ratio = (of.value(task)? / against.value(task)?).ln();
-        Some(match task.metric.direction {
+        let ratio = (of.value(metric)? / against.value(metric)?).ln();
+        Some(match metric.direction {
             Direction::Higher => ratio,
             Direction::Lower => -ratio,
         })
@@ -141,7 +149,7 @@ impl<'a> TaskBlocks<'a> {
         let looks = task.design.looks.iter().copied();
         let look = looks.take_while(|look| (0..look.blocks).all(|block| done.contains_key(&block))).last();
         done.retain(|block, _| look.is_none_or(|look| *block < look.blocks));
-        let blocks = done.into_iter().map(|(block, attempt)| Block { block, launches: launches(attempt) }).collect();
+        let blocks = done.into_values().map(Block::of).collect();
         Ok(Self { counts, look, blocks })
     }
 
@@ -204,11 +212,4 @@ fn check(attempt: &Attempt, planned: u32) -> Result<(), JudgeError> {
         }
     }
     Ok(())
-}
-
-fn launches(attempt: &Attempt) -> Vec<Launch<'_>> {
-    let mut launches: Vec<Launch<'_>> =
-        attempt.launches.iter().map(|input| Launch { input, failure: input.failure() }).collect();
-    launches.sort_by_key(|launch| launch.input.record.position);
-    launches
 }

@@ -33,7 +33,7 @@ pub(super) fn judge(task: &PlannedTask, blocks: &TaskBlocks<'_>, arms: &Arms, pl
         .blocks
         .iter()
         .filter_map(|block| {
-            let log_ratio = block.log_ratio(task, &planned.of, &planned.against)?;
+            let log_ratio = block.log_ratio(&task.metric, &planned.of, &planned.against)?;
             Some(BlockDifference { block: block.block, log_ratio })
         })
         .collect();

@@ -36,6 +36,7 @@ mod reason;
 
 use std::collections::BTreeMap;
 
+use isobench_schema::block::BlockSpec;
 use isobench_schema::event::BlockEnd;
 use isobench_schema::failure::{Charge, Failure};
 use isobench_schema::ids::{ArmId, BlockId, LaunchId, RunId, TaskId};
@@ -45,7 +46,8 @@ use isobench_schema::verdict::{Contrast, Judgement, Standing, TaskJudgement, Ver
 
 use crate::launch::LaunchInput;
 use arms::Arms;
-use blocks::TaskBlocks;
+use blocks::{Block, Launch, TaskBlocks};
+use output::Asked;
 
 /// The version of the rules of this module and of the checks.
 pub const RULES: &str = "isobench/1";
@@ -147,32 +149,22 @@ pub fn judge(input: &JudgeInput<'_>) -> Result<Judgement, JudgeError> {
 }
 
 /// Returns what the checks find against the arms of one block whose launches were measured, by the evidence of this
-/// block alone.
-///
-/// Without the task, only what shows in a launch by itself is found.
-pub fn charged(task: Option<&PlannedTask>, attempt: &Attempt) -> BTreeMap<ArmId, Failure> {
-    let complete = Attempt { end: BlockEnd::Complete, ..attempt.clone() };
-    let chosen = task.and_then(|task| Some((task, TaskBlocks::choose(task, vec![&complete]).ok()?)));
-    let failures: Vec<(ArmId, Option<Failure>)> = match chosen {
-        Some((task, mut blocks)) => {
-            output::check(task, &mut blocks);
-            let launches = blocks.blocks.into_iter().flat_map(|block| block.launches);
-            launches.map(|launch| (launch.arm().clone(), launch.failure)).collect()
-        }
-        None => attempt.launches.iter().map(|input| (input.record.launch.arm.clone(), input.failure())).collect(),
+/// block alone: the same wherever the block ran.
+pub fn charged(spec: &BlockSpec, attempt: &Attempt) -> BTreeMap<ArmId, Failure> {
+    let mut blocks = [Block::of(attempt)];
+    output::check(Asked { metric: &spec.metric, workload: &spec.workload }, &mut blocks);
+    let launches = blocks.into_iter().flat_map(|block| block.launches);
+    let measured = launches.filter(|launch| launch.input.record.outcome == Outcome::Measured);
+    let charged = |launch: Launch<'_>| {
+        let arm = launch.arm().clone();
+        Some((arm, launch.failure.filter(|failure| failure.class.charge() == Charge::Arm)?))
     };
-    let measured = |arm: &ArmId| {
-        let is_it = |input: &&LaunchInput| input.record.launch.arm == *arm;
-        attempt.launches.iter().find(is_it).is_some_and(|input| input.record.outcome == Outcome::Measured)
-    };
-    let is_charged = |failure: &Failure| failure.class.charge() == Charge::Arm;
-    let found = failures.into_iter().filter_map(|(arm, failure)| Some((arm, failure.filter(is_charged)?)));
-    found.filter(|(arm, _)| measured(arm)).collect()
+    measured.filter_map(charged).collect()
 }
 
 fn judge_task(task: &PlannedTask, attempts: Vec<&Attempt>) -> Result<TaskJudgement, JudgeError> {
     let mut blocks = TaskBlocks::choose(task, attempts)?;
-    output::check(task, &mut blocks);
+    output::check(Asked { metric: &task.metric, workload: &task.workload }, &mut blocks.blocks);
     let arms = Arms::of(task, &blocks);
     let mut contrasts: Vec<Contrast> =
         task.contrasts.iter().map(|planned| contrast::judge(task, &blocks, &arms, planned)).collect();

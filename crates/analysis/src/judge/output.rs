@@ -17,10 +17,11 @@ use isobench_schema::comparability::KeyField;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::ArmId;
 use isobench_schema::outcome::evidence;
-use isobench_schema::plan::PlannedTask;
 use isobench_schema::record::Phase;
+use isobench_schema::task::MetricSpec;
+use isobench_schema::workload::Workload;
 
-use super::blocks::{Block, Launch, TaskBlocks};
+use super::blocks::{Block, Launch};
 use crate::measure::{Answer, LaunchDigest, agreement};
 use crate::stats::mean;
 
@@ -30,18 +31,24 @@ const BEYOND_BELIEF: f64 = 100.0;
 /// Tokens that evidence shows of each side.
 const EXCERPT: usize = 12;
 
+/// What was asked of the launches.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'t> {
+    pub(super) metric: &'t MetricSpec,
+    pub(super) workload: &'t Workload,
+}
+
 /// Adds to each launch the failure that shows beside the baseline's launches. It comes before one that isn't charged to
 /// the arm.
-pub(super) fn check(task: &PlannedTask, blocks: &mut TaskBlocks<'_>) {
+pub(super) fn check(asked: Asked<'_>, blocks: &mut [Block<'_>]) {
     let failures: Vec<Vec<Option<Failure>>> = match Reference::of(blocks) {
         None => return,
         Some(reference) => blocks
-            .blocks
             .iter()
-            .map(|block| block.launches.iter().map(|launch| found(task, &reference, block, launch)).collect())
+            .map(|block| block.launches.iter().map(|launch| found(asked, &reference, block, launch)).collect())
             .collect(),
     };
-    for (block, failures) in blocks.blocks.iter_mut().zip(failures) {
+    for (block, failures) in blocks.iter_mut().zip(failures) {
         for (launch, failure) in block.launches.iter_mut().zip(failures) {
             launch.failure = failure.or(launch.failure.take());
         }
@@ -55,9 +62,8 @@ struct Reference<'b, 'a> {
 }
 
 impl<'b, 'a> Reference<'b, 'a> {
-    fn of(blocks: &'b TaskBlocks<'a>) -> Option<Self> {
+    fn of(blocks: &'b [Block<'a>]) -> Option<Self> {
         let launches: Vec<(u32, &Launch<'a>)> = blocks
-            .blocks
             .iter()
             .filter_map(|block| Some((block.block, block.launch(&ArmId::Baseline)?)))
             .filter(|(_, launch)| launch.valid().is_some())
@@ -81,7 +87,7 @@ impl<'b, 'a> Reference<'b, 'a> {
     }
 }
 
-fn found(task: &PlannedTask, reference: &Reference<'_, '_>, block: &Block<'_>, launch: &Launch<'_>) -> Option<Failure> {
+fn found(asked: Asked<'_>, reference: &Reference<'_, '_>, block: &Block<'_>, launch: &Launch<'_>) -> Option<Failure> {
     let digest = launch.uncharged()?;
     if *launch.arm() == ArmId::Baseline {
         return None;
@@ -92,10 +98,10 @@ fn found(task: &PlannedTask, reference: &Reference<'_, '_>, block: &Block<'_>, l
         return None;
     }
     let itself = reference.itself;
-    let probes = itself.and_then(|itself| probes(task.metric.output_margin, itself, digest, baseline.valid()?));
-    let exact = itself.is_some_and(|itself| itself >= 1.0) && task.workload.temperature == 0.0;
-    let measured = || if exact { measured(task.metric.output_margin, block, launch.arm(), digest) } else { None };
-    probes.or_else(measured).or_else(|| implausible(task, block, launch.arm()))
+    let probes = itself.and_then(|itself| probes(asked.metric.output_margin, itself, digest, baseline.valid()?));
+    let exact = itself.is_some_and(|itself| itself >= 1.0) && asked.workload.temperature == 0.0;
+    let measured = || if exact { measured(asked.metric.output_margin, block, launch.arm(), digest) } else { None };
+    probes.or_else(measured).or_else(|| implausible(asked.metric, block, launch.arm()))
 }
 
 fn probes(margin: f64, itself: f64, digest: &LaunchDigest, baseline: &LaunchDigest) -> Option<Failure> {
@@ -138,8 +144,8 @@ fn measured(margin: f64, block: &Block<'_>, arm: &ArmId, digest: &LaunchDigest) 
     (found < bound).then(|| mismatch(message, first_difference(Phase::Measure, &baseline.answers, &digest.answers)))
 }
 
-fn implausible(task: &PlannedTask, block: &Block<'_>, arm: &ArmId) -> Option<Failure> {
-    let ratio = block.log_ratio(task, arm, &ArmId::Baseline)?.exp();
+fn implausible(metric: &MetricSpec, block: &Block<'_>, arm: &ArmId) -> Option<Failure> {
+    let ratio = block.log_ratio(metric, arm, &ArmId::Baseline)?.exp();
     let message = format!(
         "it seems {ratio:.0} times as fast as the baseline, beyond the {BEYOND_BELIEF:.0} times that are believed"
     );

@@ -1,6 +1,7 @@
 //! The output check and the bound of belief, beside the baseline.
 
-use crate::support::{answers, arm, attempts, failed, find, scaled, task, verdicts, with, wobble};
+use crate::support::{answers, arm, attempts, broken, failed, find, scaled, spec, task, verdicts, with, wobble};
+use isobench_analysis::judge;
 use isobench_analysis::launch::LaunchInput;
 use isobench_analysis::measure::LaunchDigest;
 use isobench_schema::failure::FailureClass;
@@ -140,4 +141,20 @@ fn a_speed_up_beyond_belief_is_implausible_and_a_slow_down_is_not() {
     });
     check(&judgement, "agent:x", Some(FailureClass::Implausible));
     assert_eq!(find(&judgement.contrasts, "human", "baseline").verdict, Verdict::Worse);
+}
+
+#[test]
+fn one_block_alone_shows_what_is_charged_and_what_would_spoil_it_does_not_hide_it() {
+    let task = task("t", &["baseline", "human", "agent:garbage", "agent:early", "agent:crashed"], 1);
+    let attempts = attempts(&task, 1, |_, arm, launch| match arm {
+        "agent:garbage" => {
+            broken(with(launch, |digest| probes(digest, &["garbage", "garbage"])), FailureClass::WindowTooShort)
+        }
+        "agent:early" => broken(launch, FailureClass::ClientBound),
+        "agent:crashed" => failed(launch, FailureClass::StartCrashed),
+        _ => launch,
+    });
+    let charged = judge::charged(&spec(&task, &attempts[0]), &attempts[0]);
+    let found: Vec<_> = charged.iter().map(|(arm, failure)| (arm.to_string(), failure.class)).collect();
+    assert_eq!(found, [("agent:garbage".to_owned(), FailureClass::OutputMismatch)]);
 }

@@ -9,6 +9,7 @@ use isobench_analysis::block;
 use isobench_analysis::judge::{Attempt, JudgeError, JudgeInput, judge};
 use isobench_analysis::launch::LaunchInput;
 use isobench_analysis::measure::{Answer, LaunchDigest, Tokens};
+use isobench_schema::block::BlockSpec;
 use isobench_schema::comparability::{ComparabilityKey, KeyField};
 use isobench_schema::environment::{EngineKind, Isolation};
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
@@ -233,6 +234,25 @@ pub(crate) fn attempt(
         .map(|planned| make(block, &planned.arm.to_string(), measured(task, &id, &planned.arm, BASE)))
         .collect();
     Attempt { id, end: block::end(&launches, &std::collections::BTreeMap::new()), launches }
+}
+
+/// Returns the specification of an attempt as far as the checks at its end need it.
+pub(crate) fn spec(task: &PlannedTask, attempt: &Attempt) -> BlockSpec {
+    BlockSpec {
+        run: "run".to_owned(),
+        id: attempt.id.clone(),
+        launches: Vec::new(),
+        engine: task.engine,
+        server: task.server.clone(),
+        workload: task.workload.clone(),
+        prompt_seed: u64::from(attempt.id.block),
+        metric: task.metric.clone(),
+        min_window_s: task.design.min_window_s,
+        limits: task.limits,
+        inputs: task.inputs.clone(),
+        isolation: Isolation::None,
+        allow_unisolated: true,
+    }
 }
 
 /// Multiplies the primary metric.

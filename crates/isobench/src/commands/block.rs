@@ -58,7 +58,7 @@ pub(crate) fn run(args: &BlockArgs, context: Context) -> Result<Exit, CommandErr
         return Ok(Exit::Interrupted);
     }
     let mut digests = Digests::default();
-    let (end, charged) = evidence::end_of_block(store.artifacts(), (&spec, None), &result.launches, &mut digests)?;
+    let (end, charged) = evidence::end_of_block(store.artifacts(), &spec, &result.launches, &mut digests)?;
     let complete = matches!(end, BlockEnd::Complete);
     store.finish(&BlockComplete { id: spec.id.clone(), end, launches: result.launches, charged }).exit(Exit::Error)?;
     block::remove_folder(&scratch).exit(Exit::Error)?;

@@ -163,11 +163,10 @@ fn run_block(
     };
     let mut sink = StoreSink { store, watch, work: &work };
     let result = block::run(spec, &context, &mut sink).map_err(block_error)?;
-    let task = store.plan().task(&spec.id.task);
     let (end, charged) = if result.interrupted {
         (BlockEnd::Interrupted, std::collections::BTreeMap::new())
     } else {
-        evidence::end_of_block(store.artifacts(), (spec, task), &result.launches, digests)?
+        evidence::end_of_block(store.artifacts(), spec, &result.launches, digests)?
     };
     let rules = LaunchRules::of_block(spec);
     for record in &result.launches {

@@ -1,8 +1,13 @@
 //! A block that runs elsewhere and is taken in.
 
+use std::collections::BTreeMap;
 use std::fs;
 
+use isobench_schema::block::BlockComplete;
 use isobench_schema::event::{BlockEnd, EventKind, LaunchStage};
+use isobench_schema::failure::{Failure, FailureClass};
+use isobench_schema::ids::ArmId;
+use isobench_testkit::Fault;
 use rustix::process::Signal;
 
 use crate::support::{Place, Running, events, wait_for_stage};
@@ -41,6 +46,34 @@ fn a_block_that_ran_elsewhere_is_taken_in_once() {
     place.expect(0, &["run", "run", "--take-in", "elsewhere"]).says(&["is in the run already"]);
     assert_eq!(fs::read(place.path("run/events.jsonl")).unwrap(), log);
     place.expect(4, &["run", "run", "--dry-run"]).says(&["no block is left"]);
+}
+
+#[test]
+fn a_block_ends_elsewhere_as_it_would_have_in_its_run() {
+    let place = Place::new();
+    let mut text = place.with_faults(place.task_text(), "garbage", &[Fault::Garbage]);
+    text.blocks = 1;
+    place.write_task(&text);
+    place.expect(100, &["run", "task", "--out", "here", "--allow-unisolated", "--quiet"]);
+    let charged = |(end, charged): (BlockEnd, BTreeMap<ArmId, Failure>)| {
+        let charged: Vec<_> = charged.into_iter().map(|(arm, failure)| (arm.to_string(), failure.class)).collect();
+        assert_eq!(charged, [("agent:garbage".to_owned(), FailureClass::OutputMismatch)]);
+        assert_eq!(end, BlockEnd::Complete);
+    };
+    for event in events(&place.path("here")) {
+        if let EventKind::BlockEnded { end, charged: found, .. } = event.kind {
+            charged((end, found));
+        }
+    }
+    let mut running = Running::start(&mut place.isobench(["run", "task", "--out", "run", "--allow-unisolated"]));
+    wait_for_stage(&place.path("run"), LaunchStage::Environment);
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(5));
+    fs::write(place.path("spec.json"), place.expect(0, &["run", "run", "--dry-run"]).stdout).unwrap();
+    place.expect(0, &["block", "spec.json", "--out", "elsewhere", "--quiet"]);
+    let complete = fs::read(place.path("elsewhere/complete.json")).unwrap();
+    let complete: BlockComplete = isobench_schema::format::from_slice(&complete).unwrap();
+    charged((complete.end, complete.charged));
 }
 
 #[test]
