@@ -11,7 +11,7 @@ use isobench_analysis::block;
 use isobench_analysis::judge::{self, Attempt, JudgeInput};
 use isobench_analysis::launch::LaunchInput;
 pub(crate) use isobench_analysis::measure::LaunchDigest;
-use isobench_analysis::measure::RecordReader;
+use isobench_analysis::measure::{DIGEST_VERSION, RecordReader};
 use isobench_analysis::validity::LaunchRules;
 use isobench_schema::block::BlockSpec;
 use isobench_schema::event::{BlockEnd, EventKind};
@@ -50,7 +50,8 @@ struct KnownDigest {
 
 /// Returns what a digest was computed from: the records, the launch, the rules and the program.
 fn key(launch: &LaunchId, records: &Artifact, rules: &LaunchRules) -> Digest {
-    let text = format!("{}\n{}\n{launch}\n{rules:?}", env!("CARGO_PKG_VERSION"), records.digest);
+    let program = env!("CARGO_PKG_VERSION");
+    let text = format!("{program} {DIGEST_VERSION}\n{}\n{launch}\n{rules:?}", records.digest);
     Digest::of(text.as_bytes())
 }
 

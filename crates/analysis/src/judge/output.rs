@@ -8,10 +8,13 @@
 //! launch of the same block that counts, its nearest one stands in.
 //!
 //! An engine could recognise probes. So, where answers are greedy and the baseline agrees with itself exactly, an
-//! agent's measured answers are compared with the baseline's in the same way, request by request within the block. The
-//! baseline can't be compared with itself in these, as each block has its own prompts, and batching may change answers
-//! that a lone probe doesn't; the human arm is the control for that: if its measured answers agree less than the margin
-//! allows, batching changes answers in this engine, and an agent must only agree half as well as the human arm does.
+//! agent's measured answers are compared with the baseline's, request by request within the block: those of requests that
+//! the seed draws from the whole window in the same way, and all of them by whether they are equal. The baseline can't be
+//! compared with itself in these, as each block has its own prompts, and batching may change answers that a lone probe
+//! doesn't; the human arm is the control for that: if its drawn answers agree less than the margin allows, or if any of all
+//! its answers isn't equal, batching changes answers in this engine, and an agent must only agree half as well as the
+//! human arm does. One changed token makes two answers unequal, so that where there is no launch of the human arm to tell,
+//! half as many equal ones as the margin asks suffice.
 
 use isobench_schema::comparability::KeyField;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
@@ -132,8 +135,17 @@ fn measured(margin: f64, block: &Block<'_>, arm: &ArmId, digest: &LaunchDigest) 
     if baseline.seed != digest.seed || baseline.workload != digest.workload {
         return None;
     }
-    let found = agreement(&baseline.answers, &digest.answers)?;
     let human = block.launch(&ArmId::Human).and_then(Launch::valid);
+    drawn_answers(margin, [baseline, digest], human).or_else(|| all_answers(margin, [baseline, digest], human))
+}
+
+/// Compares the answers that the seed drew from the window, by how far they agree.
+fn drawn_answers(
+    margin: f64,
+    [baseline, digest]: [&LaunchDigest; 2],
+    human: Option<&LaunchDigest>,
+) -> Option<Failure> {
+    let found = agreement(&baseline.answers, &digest.answers)?;
     let control = human.and_then(|human| agreement(&baseline.answers, &human.answers));
     let bound = control.filter(|control| *control < 1.0 - margin).map_or(1.0 - margin, |control| control / 2.0);
     let message = format!(
@@ -142,6 +154,31 @@ fn measured(margin: f64, block: &Block<'_>, arm: &ArmId, digest: &LaunchDigest) 
         100.0 * bound
     );
     (found < bound).then(|| mismatch(message, first_difference(Phase::Measure, &baseline.answers, &digest.answers)))
+}
+
+/// Compares all answers of the window, by how many are equal.
+fn all_answers(margin: f64, [baseline, digest]: [&LaunchDigest; 2], human: Option<&LaunchDigest>) -> Option<Failure> {
+    let found = baseline.answer_digests.equal_share(&digest.answer_digests)?;
+    let control = human.and_then(|human| baseline.answer_digests.equal_share(&human.answer_digests));
+    let bound = if control.is_some_and(|control| control >= 1.0) {
+        1.0 - margin
+    } else {
+        control.unwrap_or(1.0 - margin) / 2.0
+    };
+    if found >= bound {
+        return None;
+    }
+    let message = format!(
+        "{:.1} % of the window's answers are the baseline's, less than {:.1} %, though probes agree",
+        100.0 * found,
+        100.0 * bound
+    );
+    let unlike = || {
+        let index = baseline.answer_digests.first_difference(&digest.answer_digests)?;
+        let text = format!("{} {index}: the answer isn't the baseline's", Phase::Measure);
+        Some(EvidenceLine::new(evidence::REQUESTS, None, &text))
+    };
+    Some(mismatch(message, first_difference(Phase::Measure, &baseline.answers, &digest.answers).or_else(unlike)))
 }
 
 fn implausible(metric: &MetricSpec, block: &Block<'_>, arm: &ArmId) -> Option<Failure> {

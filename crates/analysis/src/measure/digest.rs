@@ -5,7 +5,7 @@ use isobench_schema::ids::Digest;
 use isobench_schema::measurement::Measurement;
 use serde::{Deserialize, Serialize};
 
-use super::Answer;
+use super::{Answer, AnswerDigests};
 
 /// The numbers of one launch, its answers in short, and the checks that it breaks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,8 +23,11 @@ pub struct LaunchDigest {
     pub probes_before: Vec<Answer>,
     /// The probes' answers after the window, by index.
     pub probes_after: Vec<Answer>,
-    /// The answers of the first [`super::ANSWERS_KEPT`] measured requests, by index.
+    /// The answers of [`super::ANSWERS_KEPT`] measured requests that the seed draws from the whole window, by index.
     pub answers: Vec<Answer>,
+    /// Short digests of all measured answers.
+    #[serde(default, skip_serializing_if = "AnswerDigests::is_empty")]
+    pub answer_digests: AnswerDigests,
     /// The checks that the launch breaks by itself, the one that counts first.
     pub findings: Vec<Failure>,
 }

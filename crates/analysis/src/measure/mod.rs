@@ -1,6 +1,7 @@
 //! The records of a load, read line by line into the numbers of one launch.
 
 mod answer;
+mod answer_digests;
 mod digest;
 mod metrics;
 mod sample;
@@ -10,17 +11,22 @@ use std::collections::BTreeSet;
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::format::{self, ReadFormatError};
 use isobench_schema::ids::LaunchId;
+use isobench_schema::order::derive_seed;
 use isobench_schema::outcome::evidence;
 use isobench_schema::record::{Phase, RecordHeader, RequestRecord};
 
 pub(crate) use answer::agreement;
 pub use answer::{Answer, Tokens};
+pub use answer_digests::{AnswerDigests, InvalidAnswerDigestsError};
 pub use digest::LaunchDigest;
 pub(crate) use sample::Sample;
 
 use crate::validity::{self, LaunchRules};
 
-/// Measured requests whose answers are kept, from the first.
+/// The version of what is kept of a launch: digests that another one computed are computed again.
+pub const DIGEST_VERSION: u32 = 2;
+
+/// Measured requests whose answers are kept.
 pub const ANSWERS_KEPT: u32 = 16;
 /// Tokens that are kept of each measured answer; the digest of the whole stands for the rest.
 const ANSWER_TOKENS: usize = 32;
@@ -109,10 +115,12 @@ pub struct RecordReader {
     lines: u64,
     header: Option<RecordHeader>,
     seen: BTreeSet<(Phase, u32)>,
+    drawn: BTreeSet<u32>,
     samples: Samples,
     probes_before: Vec<Answer>,
     probes_after: Vec<Answer>,
     answers: Vec<Answer>,
+    answer_digests: AnswerDigests,
     error: Option<ReadRecordsError>,
 }
 
@@ -126,10 +134,12 @@ impl RecordReader {
             lines: 0,
             header: None,
             seen: BTreeSet::new(),
+            drawn: BTreeSet::new(),
             samples: Samples::default(),
             probes_before: Vec::new(),
             probes_after: Vec::new(),
             answers: Vec::new(),
+            answer_digests: AnswerDigests::default(),
             error: None,
         }
     }
@@ -182,13 +192,17 @@ impl RecordReader {
             probes_before: sorted(self.probes_before),
             probes_after: sorted(self.probes_after),
             answers: sorted(self.answers),
+            answer_digests: self.answer_digests,
             findings,
         })
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), ReadRecordsError> {
         if self.header.is_none() {
-            self.header = Some(format::from_slice(line).map_err(|source| ReadRecordsError::Header { source })?);
+            let header: RecordHeader =
+                format::from_slice(line).map_err(|source| ReadRecordsError::Header { source })?;
+            self.drawn = drawn(header.seed, self.rules.requests);
+            self.header = Some(header);
             return Ok(());
         }
         let number = self.lines;
@@ -220,16 +234,31 @@ impl RecordReader {
                 self.samples.probes.push(sample);
             }
             Phase::Measure => {
-                if record.index < ANSWERS_KEPT {
+                if self.drawn.contains(&record.index) {
                     self.answers.extend(answer(ANSWER_TOKENS));
                 }
                 if record.failure.is_none() {
+                    if record.index < self.rules.requests {
+                        self.answer_digests.take(record);
+                    }
                     self.samples.gaps_ms.extend(sample::gaps_ms(record));
                 }
                 self.samples.window.push(sample);
             }
         }
     }
+}
+
+/// Returns the requests of a window whose answers are kept: one from each of [`ANSWERS_KEPT`] equal parts of it, drawn by the
+/// seed, or all of them if there are no more than that.
+fn drawn(seed: u64, requests: u32) -> BTreeSet<u32> {
+    let start_of = |part: u32| u64::from(requests) * u64::from(part) / u64::from(ANSWERS_KEPT);
+    let draw = |part: u32| {
+        let (from, to) = (start_of(part), start_of(part + 1));
+        let place = derive_seed(seed, &format!("answers/{part}")).checked_rem(to - from)?;
+        u32::try_from(from + place).ok()
+    };
+    (0..ANSWERS_KEPT).filter_map(draw).collect()
 }
 
 /// Returns a line of evidence from the request records.

@@ -154,6 +154,38 @@ fn failed_requests_and_what_is_not_the_window_are_not_measured() {
 }
 
 #[test]
+fn answers_are_kept_from_all_over_the_window_as_the_seed_draws_them() {
+    for requests in [1, 8, 16] {
+        assert_eq!(drawn(7, requests), (0..requests).collect(), "{requests}");
+    }
+    for requests in [17, 100, 1_000_000, u32::MAX] {
+        let kept: Vec<u32> = drawn(7, requests).into_iter().collect();
+        assert_eq!(kept.len(), 16, "{requests}");
+        for (part, index) in (0_u64..).zip(&kept) {
+            let part_of = |part: u64| u64::from(requests) * part / 16;
+            assert!((part_of(part)..part_of(part + 1)).contains(&u64::from(*index)), "{index} of {requests}");
+        }
+    }
+    assert_eq!(drawn(7, 1000), drawn(7, 1000));
+    assert_ne!(drawn(7, 1000), drawn(8, 1000));
+    let digest = read(rules(100), &text(&launch(100)), 1 << 20).unwrap();
+    assert_eq!(digest.answers.iter().map(|answer| answer.index).collect::<BTreeSet<_>>(), drawn(7, 100));
+}
+
+#[test]
+fn every_measured_answer_leaves_a_short_digest() {
+    let mut records = launch(40);
+    let whole = read(rules(40), &text(&records), 1 << 20).unwrap();
+    "something else".clone_into(&mut records[3 + 37].text);
+    records[3 + 20].failure = Some(RequestFailure { class: FailureClass::HttpError, message: "500".to_owned() });
+    let other = read(LaunchRules { failed_requests: 1, ..rules(40) }, &text(&records), 1 << 20).unwrap();
+    assert_eq!(whole.answer_digests.first_difference(&other.answer_digests), Some(37));
+    assert_eq!(whole.answer_digests.equal_share(&other.answer_digests), Some(38.0 / 39.0));
+    let stored = String::from(whole.answer_digests);
+    assert_eq!(stored.len(), 40 * 16);
+}
+
+#[test]
 fn without_completed_requests_nothing_is_measured() {
     let mut records = launch(2);
     for record in &mut records[3..5] {

@@ -1,6 +1,6 @@
 //! The output check and the bound of belief, beside the baseline.
 
-use crate::support::{answers, arm, attempts, broken, failed, find, scaled, spec, task, verdicts, with, wobble};
+use crate::support::{answers, arm, attempts, broken, failed, find, scaled, spec, task, verdicts, window, with, wobble};
 use isobench_analysis::judge;
 use isobench_analysis::launch::LaunchInput;
 use isobench_analysis::measure::LaunchDigest;
@@ -119,6 +119,31 @@ fn where_batching_changes_answers_the_human_arm_is_the_control() {
     });
     check(&judgement, "human", None);
     check(&judgement, "agent:x", None);
+}
+
+#[test]
+fn wrong_answers_anywhere_in_the_window_are_found() {
+    // So many of 100 answers are the baseline's in the human arm's launch, if there is one, and must be in the agent's.
+    for (human, agent, class) in [
+        (Some(0), 5, None),
+        (Some(0), 6, Some(FailureClass::OutputMismatch)),
+        (Some(20), 60, None),
+        (Some(20), 61, Some(FailureClass::OutputMismatch)),
+        (None, 52, None),
+        (None, 53, Some(FailureClass::OutputMismatch)),
+    ] {
+        let judgement = six(|_, arm, launch| match (arm, human) {
+            ("agent:x", _) => with(launch, |digest| digest.answer_digests = window(agent)),
+            ("human", Some(wrong)) => with(launch, |digest| digest.answer_digests = window(wrong)),
+            ("human", None) => failed(launch, FailureClass::StartCrashed),
+            _ => launch,
+        });
+        check(&judgement, "agent:x", class);
+        if class.is_some() {
+            let text = &judgement.arms[2].failures[0].failure.evidence[0].text;
+            assert_eq!(*text, format!("measure {}: the answer isn't the baseline's", 100 - agent));
+        }
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use isobench_analysis::block;
 use isobench_analysis::judge::{Attempt, JudgeError, JudgeInput, judge};
 use isobench_analysis::launch::LaunchInput;
-use isobench_analysis::measure::{Answer, LaunchDigest, Tokens};
+use isobench_analysis::measure::{Answer, AnswerDigests, LaunchDigest, Tokens};
 use isobench_schema::block::BlockSpec;
 use isobench_schema::comparability::{ComparabilityKey, KeyField};
 use isobench_schema::environment::{EngineKind, Isolation};
@@ -147,6 +147,11 @@ pub(crate) fn answers(texts: &[&str]) -> Vec<Answer> {
     (0..).zip(texts).map(answer).collect()
 }
 
+/// Returns the digests of a window of 100 answers, so many of which, from the last on, aren't the usual ones.
+pub(crate) fn window(wrong: u64) -> AnswerDigests {
+    (0..100_u64).map(|index| Some(if index + wrong >= 100 { 1000 + index } else { index })).collect()
+}
+
 /// Returns a launch that was measured with this primary metric, in a task's attempt at a block.
 pub(crate) fn measured(task: &PlannedTask, id: &BlockId, arm: &ArmId, value: f64) -> LaunchInput {
     let launch = LaunchId { block: id.clone(), arm: arm.clone() };
@@ -183,6 +188,7 @@ pub(crate) fn measured(task: &PlannedTask, id: &BlockId, arm: &ArmId, value: f64
         probes_before: probes.clone(),
         probes_after: probes,
         answers: answers(&["red green blue", "black white grey"]),
+        answer_digests: window(0),
         findings: Vec::new(),
     };
     LaunchInput { record, digest: Some(digest) }
