@@ -15,8 +15,29 @@ use crate::event::{Choice, EventBody};
 use crate::failing::{failure, shown};
 use crate::sse::{Event, Parser};
 
-/// The longest body of an answer that is accepted, in bytes.
-pub const LONGEST_ANSWER: usize = 256 * 1024 * 1024;
+/// The longest body of an answer without tokens that is accepted, in bytes.
+const LONGEST_EMPTY: u64 = 64 * 1024;
+/// By how much it may be longer for each token asked: an engine sends some hundred bytes with each.
+const LONGEST_TOKEN: u64 = 4 * 1024;
+/// By how much it may be longer for each token of the prompt, whose ids an engine may send back.
+const LONGEST_PROMPT_TOKEN: u64 = 16;
+
+/// The lengths of a request, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lengths {
+    /// Tokens of the prompt.
+    pub input_tokens: u32,
+    /// Tokens asked of the answer.
+    pub output_tokens: u32,
+}
+
+impl Lengths {
+    /// Returns the longest body of an answer that is accepted, in bytes.
+    fn longest_body(self) -> u64 {
+        let Self { input_tokens, output_tokens } = self;
+        LONGEST_EMPTY + LONGEST_TOKEN * u64::from(output_tokens) + LONGEST_PROMPT_TOKEN * u64::from(input_tokens)
+    }
+}
 
 /// How far an answer has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +57,8 @@ pub enum Progress {
 pub struct Answer {
     counter: TokenCounter,
     parser: Parser,
-    bytes: usize,
+    lengths: Lengths,
+    bytes: u64,
     in_word: bool,
     chunk_ns: Vec<u64>,
     chunk_tokens: Vec<u32>,
@@ -50,12 +72,14 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Returns an empty answer, with room for `tokens` chunks.
-    pub fn new(counter: TokenCounter, tokens: u32) -> Self {
-        let room = usize::try_from(tokens.min(8192)).unwrap_or(0) + 1;
+    /// Returns an empty answer, with room for the chunks that were asked. One that is much longer than asked fails, so that
+    /// no engine fills the client's memory.
+    pub fn new(counter: TokenCounter, lengths: Lengths) -> Self {
+        let room = usize::try_from(lengths.output_tokens.min(8192)).unwrap_or(0) + 1;
         Self {
             counter,
             parser: Parser::new(),
+            lengths,
             bytes: 0,
             in_word: false,
             chunk_ns: Vec::with_capacity(room),
@@ -72,9 +96,12 @@ impl Answer {
 
     /// Takes bytes of the body that one read at `at_ns` brought. Nothing is taken after a failure.
     pub fn push(&mut self, mut bytes: &[u8], at_ns: u64) {
-        self.bytes = self.bytes.saturating_add(bytes.len());
-        if self.failure.is_none() && self.bytes > LONGEST_ANSWER {
-            self.fail(FailureClass::StreamMalformed, format!("the answer is longer than {LONGEST_ANSWER} bytes"));
+        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+        let longest = self.lengths.longest_body();
+        if self.failure.is_none() && self.bytes > longest {
+            let asked = self.lengths.output_tokens;
+            let message = format!("the answer is longer than {longest} bytes, the most for {asked} tokens asked");
+            self.fail(FailureClass::StreamMalformed, message);
         }
         // The parser is taken out, so that its events can be looked at while the answer changes.
         let mut parser = std::mem::take(&mut self.parser);
@@ -283,6 +310,29 @@ mod tests {
         failure: Option<(FailureClass, String)>,
     }
 
+    fn asked(output_tokens: u32) -> Lengths {
+        Lengths { input_tokens: 0, output_tokens }
+    }
+
+    #[test]
+    fn an_answer_much_longer_than_asked_is_malformed_and_nothing_more_of_it_is_kept() {
+        for (lengths, longest) in [
+            (asked(1), 64 * 1024 + 4 * 1024),
+            (Lengths { input_tokens: 1000, output_tokens: 256 }, 64 * 1024 + 256 * 4 * 1024 + 16_000),
+        ] {
+            let mut answer = Answer::new(TokenCounter::Whitespace, lengths);
+            let event = "data: {\"choices\":[{\"text\":\"a \"}]}\n\n";
+            let whole = longest / event.len();
+            (0..whole).for_each(|_| answer.push(event.as_bytes(), 1));
+            assert_eq!(answer.progress(), Progress::Streaming);
+            (0..1000).for_each(|_| answer.push(event.as_bytes(), 2));
+            let seen = seen(answer, |_| ());
+            let tokens = lengths.output_tokens;
+            let message = format!("the answer is longer than {longest} bytes, the most for {tokens} tokens asked");
+            assert_eq!((seen.failure, seen.text.len()), (Some((FailureClass::StreamMalformed, message)), 2 * whole));
+        }
+    }
+
     fn seen(mut answer: Answer, end: fn(&mut Answer)) -> Seen {
         end(&mut answer);
         Seen {
@@ -296,7 +346,7 @@ mod tests {
     }
 
     fn read(counter: TokenCounter, events: &[&str]) -> Seen {
-        let mut answer = Answer::new(counter, 8);
+        let mut answer = Answer::new(counter, asked(8));
         for (at, event) in (0..).zip(events) {
             answer.push(format!("data: {event}\n\n").as_bytes(), at);
         }
@@ -391,7 +441,7 @@ mod tests {
         let late = r#"{"choices":[{"text":"late"}]}"#;
         let message = format!("an event came after `[DONE]`: {late}");
         check_failure(&["[DONE]", late], FailureClass::StreamMalformed, &message);
-        let mut answer = Answer::new(TokenCounter::Whitespace, 1);
+        let mut answer = Answer::new(TokenCounter::Whitespace, asked(1));
         answer.push(b"data: {\"choices\":[{\"text\":\"\xff\"}]}\n\n", 0);
         assert_eq!(answer.progress(), Progress::Failed);
     }
@@ -407,7 +457,7 @@ mod tests {
     }
 
     fn cut(stream: &str) -> Option<(FailureClass, String)> {
-        let mut answer = Answer::new(TokenCounter::Whitespace, 1);
+        let mut answer = Answer::new(TokenCounter::Whitespace, asked(1));
         answer.push(stream.as_bytes(), 0);
         seen(answer, |answer| answer.cut("the server closed the connection", 9)).failure
     }

@@ -12,7 +12,7 @@ use isobench_schema::failure::FailureClass;
 use isobench_schema::record::{Phase, RequestFailure, RequestRecord};
 use isobench_schema::workload::TokenCounter;
 
-use crate::answer::{Answer, Progress};
+use crate::answer::{Answer, Lengths, Progress};
 use crate::cancel::Cancel;
 use crate::client::LoadOptions;
 use crate::clock::{Clock, nanoseconds};
@@ -58,9 +58,11 @@ pub(crate) struct Exchanged {
 /// Sends one request and reads its answer to the end, to a failure, to a deadline, or until the load is stopped.
 pub(crate) async fn exchange(context: &Context, prepared: &Prepared, intended_ns: u64) -> Exchanged {
     let watch = Watch { quiet_since_ns: AtomicU64::new(NOT_STREAMING) };
+    let Prepared { input_tokens, output_tokens, .. } = *prepared;
+    let lengths = Lengths { input_tokens, output_tokens };
     let mut state = State {
         record: blank(prepared, intended_ns),
-        answer: Answer::new(prepared.counter, prepared.output_tokens),
+        answer: Answer::new(prepared.counter, lengths),
         end_ns: None,
         reconnects: 0,
     };
