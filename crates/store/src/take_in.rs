@@ -1,14 +1,18 @@
 //! Taking a finished block's folder into its run.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use isobench_schema::event::EventKind;
-use isobench_schema::ids::BlockId;
+use isobench_schema::block::{BlockComplete, BlockSpec};
+use isobench_schema::event::{BlockEnd, EventKind};
+use isobench_schema::ids::{BlockId, LaunchId};
+use isobench_schema::outcome::{Artifact, LaunchRecord, Outcome};
+use serde_json::Value;
 
 use crate::artifacts::{Artifacts, ReadArtifactError};
 use crate::attempts::{AttemptError, check_launches};
 use crate::block::{OpenBlockError, order, read_complete, read_spec};
-use crate::events::AppendError;
+use crate::events::{AppendError, ReadEventsError};
 use crate::layout;
 use crate::run::RunStore;
 
@@ -53,6 +57,55 @@ pub enum TakeInError {
         /// The block of the end.
         complete: BlockId,
     },
+    /// The run's plan has no such block.
+    #[error("the block in `{dir}` is `{id}`, which the run's plan hasn't")]
+    NotPlanned {
+        /// The folder.
+        dir: PathBuf,
+        /// The attempt.
+        id: BlockId,
+    },
+    /// It ran by another specification than the run's plan gives it.
+    #[error("the block in `{dir}` isn't `{id}` as the run's plan has it: `{key}` is {found}, and the plan says {planned}")]
+    OtherSpec {
+        /// The folder.
+        dir: PathBuf,
+        /// The attempt.
+        id: BlockId,
+        /// The first key that differs, with those that it is in.
+        key: String,
+        /// Its value in the folder, shortened.
+        found: String,
+        /// Its value in the plan, shortened.
+        planned: String,
+    },
+    /// The specification can't be written as JSON to be compared.
+    #[error("the specification in `{dir}` can't be compared")]
+    Compare {
+        /// The folder.
+        dir: PathBuf,
+        /// Why not.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The run has a complete attempt at the block.
+    #[error("the block in `{dir}` is complete in the run already, by `{complete}`")]
+    BlockComplete {
+        /// The folder.
+        dir: PathBuf,
+        /// The attempt that counts.
+        complete: BlockId,
+    },
+    /// The same attempt ended in another way in the run.
+    #[error("`{id}` has ended in the run already, {ended}, and in another way in `{dir}`")]
+    EndedOtherwise {
+        /// The folder.
+        dir: PathBuf,
+        /// The attempt.
+        id: BlockId,
+        /// How it ended in the run.
+        ended: &'static str,
+    },
     /// Its records aren't those of its launches.
     #[error("the block in `{dir}` has other records than its specification asks for")]
     Launches {
@@ -65,6 +118,9 @@ pub enum TakeInError {
     /// A piece of its evidence is missing, damaged or can't be copied.
     #[error(transparent)]
     Artifact(#[from] ReadArtifactError),
+    /// The run's events can't be read.
+    #[error(transparent)]
+    Events(#[from] ReadEventsError),
     /// The run can't take the events.
     #[error(transparent)]
     Append(#[from] AppendError),
@@ -72,11 +128,18 @@ pub enum TakeInError {
 
 /// Takes a finished block's folder into its run: its evidence first, then its end. Doing it again changes nothing.
 ///
-/// The folder may come from anywhere: everything in it is checked against its specification and its digests.
+/// The folder may come from anywhere: everything in it is checked against its specification and its digests, and its
+/// specification against what the plan gives that block, which `planned` returns. Failures that were known before a
+/// launch are left out of that: they are history, not plan.
 ///
 /// # Errors
-/// Returns an error if the folder isn't complete, isn't of this run, or is damaged, or if the run can't be written.
-pub fn take_in(run: &mut RunStore, dir: &Path) -> Result<TakenIn, TakeInError> {
+/// Returns an error if the folder isn't complete, isn't of this run and its plan, or is damaged, if the run has the block
+/// already or another end of the attempt, or if the run can't be written.
+pub fn take_in(
+    run: &mut RunStore,
+    dir: &Path,
+    planned: impl FnOnce(&BlockId) -> Option<BlockSpec>,
+) -> Result<TakenIn, TakeInError> {
     let spec = read_spec(dir)?;
     let complete = read_complete(dir)?.ok_or_else(|| TakeInError::Incomplete { dir: dir.to_owned() })?;
     if spec.run != run.run().as_str() {
@@ -89,7 +152,11 @@ pub fn take_in(run: &mut RunStore, dir: &Path) -> Result<TakenIn, TakeInError> {
     let order = order(&spec);
     check_launches(&spec.id, &order, &complete.launches)
         .map_err(|source| TakeInError::Launches { dir: dir.to_owned(), source })?;
-    if run.has_ended(&spec.id) {
+    let Some(planned) = planned(&spec.id) else {
+        return Err(TakeInError::NotPlanned { dir: dir.to_owned(), id: spec.id });
+    };
+    check_spec(dir, &spec, &planned)?;
+    if is_there(run, dir, &complete)? {
         return Ok(TakenIn::AlreadyThere);
     }
     let from = Artifacts::new(dir.join(layout::ARTIFACTS));
@@ -101,4 +168,79 @@ pub fn take_in(run: &mut RunStore, dir: &Path) -> Result<TakenIn, TakeInError> {
     }
     run.append(complete.into())?;
     Ok(TakenIn::Added)
+}
+
+/// The longest value that an error shows, in characters.
+const SHOWN: usize = 80;
+
+/// Checks that a block ran by the specification that the plan gives it.
+fn check_spec(dir: &Path, found: &BlockSpec, planned: &BlockSpec) -> Result<(), TakeInError> {
+    let value = |spec: &BlockSpec| {
+        let mut spec = spec.clone();
+        for launch in &mut spec.launches {
+            launch.settled = None;
+        }
+        serde_json::to_value(spec).map_err(|source| TakeInError::Compare { dir: dir.to_owned(), source })
+    };
+    let (of, by) = (value(found)?, value(planned)?);
+    let Some((key, found_value, planned_value)) = difference(String::new(), Some(&of), Some(&by)) else {
+        return Ok(());
+    };
+    let shown = |value: Option<&Value>| match value.map(Value::to_string) {
+        None => "absent".to_owned(),
+        Some(text) if text.chars().count() > SHOWN => text.chars().take(SHOWN).chain(['…']).collect(),
+        Some(text) => text,
+    };
+    let (dir, id) = (dir.to_owned(), found.id.clone());
+    Err(TakeInError::OtherSpec { dir, id, key, found: shown(found_value), planned: shown(planned_value) })
+}
+
+/// Returns the first place where two values differ, as deep as both have it, with the two values there.
+fn difference<'v>(
+    key: String,
+    a: Option<&'v Value>,
+    b: Option<&'v Value>,
+) -> Option<(String, Option<&'v Value>, Option<&'v Value>)> {
+    if a == b {
+        return None;
+    }
+    let inside = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
+    match (a, b) {
+        (Some(Value::Object(x)), Some(Value::Object(y))) => {
+            x.keys().chain(y.keys()).find_map(|name| difference(inside(name), x.get(name), y.get(name)))
+        }
+        (Some(Value::Array(x)), Some(Value::Array(y))) => (0..x.len().max(y.len()))
+            .find_map(|place| difference(inside(&place.to_string()), x.get(place), y.get(place))),
+        (_, _) => Some((key, a, b)),
+    }
+}
+
+/// Returns whether the run has this very end of the attempt.
+fn is_there(run: &RunStore, dir: &Path, complete: &BlockComplete) -> Result<bool, TakeInError> {
+    let mut counts = None;
+    for event in run.events()? {
+        let EventKind::BlockEnded { id, end, launches, .. } = event?.kind else { continue };
+        if id == complete.id {
+            let is_same = end == complete.end && launches.iter().map(told).eq(complete.launches.iter().map(told));
+            let ended = match end {
+                BlockEnd::Complete => "complete",
+                BlockEnd::Interrupted => "interrupted",
+                BlockEnd::Spoilt { .. } => "spoilt",
+            };
+            let otherwise = || TakeInError::EndedOtherwise { dir: dir.to_owned(), id, ended };
+            return if is_same { Ok(true) } else { Err(otherwise()) };
+        }
+        if end == BlockEnd::Complete && (&id.task, id.block) == (&complete.id.task, complete.id.block) {
+            counts = Some(id);
+        }
+    }
+    match counts {
+        Some(complete) => Err(TakeInError::BlockComplete { dir: dir.to_owned(), complete }),
+        None => Ok(false),
+    }
+}
+
+/// Returns what a record tells of its launch, but for its times.
+fn told(record: &LaunchRecord) -> (&LaunchId, &Outcome, &BTreeMap<String, Artifact>) {
+    (&record.launch, &record.outcome, &record.evidence)
 }

@@ -8,10 +8,10 @@ use isobench_plan::progress::Progress;
 use isobench_schema::event::RunEnd;
 use isobench_schema::facts::Facts;
 use isobench_schema::format;
-use isobench_schema::ids::RunId;
+use isobench_schema::ids::{BlockId, RunId};
 use isobench_schema::plan::{Exclusion, ExclusionReason, Plan};
 use isobench_schema::verdict::{Judgement, Verdict};
-use isobench_store::{OpenRunError, RunStore, TakenIn, layout};
+use isobench_store::{OpenRunError, RunStore, TakeInError, TakenIn, layout};
 
 use super::{Context, plan};
 use crate::args::RunArgs;
@@ -85,14 +85,37 @@ fn take_in(folder: &Path, blocks: &[PathBuf], context: Context) -> Result<(), Co
         return Ok(());
     }
     let mut store = RunStore::open(folder).map_err(|error| open_error(error, folder))?;
+    let (plan, progress) = (store.plan().clone(), Progress::new(store.run().clone()));
+    for task in &plan.tasks {
+        Plan::blocks(task).exit(Exit::Usage)?;
+    }
+    let planned = |id: &BlockId| progress.spec_of(&plan, id).expect("every design of the plan is known");
     for block in blocks {
-        let word = match isobench_store::take_in(&mut store, block).exit(Exit::Usage)? {
+        let taken = isobench_store::take_in(&mut store, block, planned);
+        let word = match taken.map_err(|error| take_in_error(error, folder))? {
             TakenIn::Added => "taken in",
             TakenIn::AlreadyThere => "is in the run already",
         };
         context.terminal.status(&format!("`{}` {word}", block.display()));
     }
     Ok(())
+}
+
+fn take_in_error(error: TakeInError, folder: &Path) -> CommandError {
+    let other = matches!(
+        error,
+        TakeInError::NotPlanned { .. }
+            | TakeInError::OtherSpec { .. }
+            | TakeInError::BlockComplete { .. }
+            | TakeInError::EndedOtherwise { .. }
+    );
+    let error = CommandError::from_error(Exit::Usage, error);
+    if other {
+        let run = folder.display();
+        error.hint(format!("`isobench run {run} --dry-run` prints the specification of the block that runs next"))
+    } else {
+        error
+    }
 }
 
 /// Prints the specification of the next block of a run.

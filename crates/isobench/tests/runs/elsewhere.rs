@@ -10,7 +10,7 @@ use isobench_schema::ids::ArmId;
 use isobench_testkit::Fault;
 use rustix::process::Signal;
 
-use crate::support::{Place, Running, events, wait_for_stage};
+use crate::support::{Place, Running, events, wait_for_stage, wait_until};
 
 /// Returns a place whose run was interrupted in its first block, and the specification of what runs next.
 fn interrupted() -> Place {
@@ -107,6 +107,31 @@ fn a_block_of_another_run_or_one_that_is_not_complete_is_refused() {
     place.expect(2, &["run", "run", "--take-in", "elsewhere"]).says(&["`elsewhere`"]);
     place.expect(2, &["run", "run", "--take-in", "task"]).says(&["`task` holds no block"]);
     place.expect(2, &["run", "task", "--take-in", "elsewhere"]).says(&["name the run's folder"]);
+}
+
+#[test]
+fn a_block_that_is_not_the_plans_or_that_ended_otherwise_here_is_refused() {
+    let place = interrupted();
+    let spec = fs::read_to_string(place.path("spec.json")).unwrap();
+    fs::write(place.path("other.json"), spec.replacen("\"requests\": 16", "\"requests\": 12", 1)).unwrap();
+    place.expect(0, &["block", "other.json", "--out", "other", "--quiet"]);
+    let log = fs::read(place.path("run/events.jsonl")).unwrap();
+    let refused = place.expect(2, &["run", "run", "--take-in", "other"]);
+    refused.says(&["`other`", "`workload.requests` is 12, and the plan says 16", "hint: `isobench run run --dry-run`"]);
+    assert_eq!(fs::read(place.path("run/events.jsonl")).unwrap(), log);
+    place.expect(0, &["block", "spec.json", "--out", "elsewhere", "--quiet"]);
+    let mut running = Running::start(&mut place.isobench(["run", "run"]));
+    let told = || fs::read_to_string(place.path("run/events.jsonl")).unwrap();
+    wait_until("the next attempt has begun", || told().matches("block-started").count() == 2);
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(5));
+    let refused = place.expect(2, &["run", "run", "--take-in", "elsewhere"]);
+    refused.says(&["block-0/attempt-2` has ended in the run already, interrupted", "`elsewhere`"]);
+    place.expect(0, &["run", "run", "--quiet"]);
+    fs::write(place.path("next.json"), spec.replace("\"attempt\": 2", "\"attempt\": 7")).unwrap();
+    place.expect(0, &["block", "next.json", "--out", "late", "--quiet"]);
+    place.expect(2, &["run", "run", "--take-in", "late"]).says(&["`late` is complete in the run already"]);
+    place.check_sound("run");
 }
 
 #[test]

@@ -3,21 +3,32 @@
 use std::fs;
 use std::path::Path;
 
-use isobench_schema::block::BlockComplete;
-use isobench_schema::event::EventKind;
+use isobench_schema::block::{BlockComplete, BlockSpec};
+use isobench_schema::event::{BlockEnd, EventKind};
+use isobench_schema::failure::{Failure, FailureClass, FailureStage};
+use isobench_schema::ids::BlockId;
 use isobench_schema::outcome::evidence;
 
 use super::{chain, create, events};
-use crate::samples::{block_complete, block_spec, block_started, noise, run_started};
+use crate::samples::{block_complete, block_ended, block_spec, block_started, noise, run_started};
 use crate::{BlockStore, Severity, TakenIn, layout, take_in, verify};
+
+/// Returns what the plan gives a block.
+fn planned(id: &BlockId) -> Option<BlockSpec> {
+    (id.block < 6).then(|| block_spec(id.block, id.attempt))
+}
 
 /// Leaves what a worker leaves: evidence, events and the end.
 fn run_block(dir: &Path, block: u32) -> BlockComplete {
-    let mut store = BlockStore::create(dir, &block_spec(block, 1)).unwrap();
-    store.append(block_started(block, 1)).unwrap();
+    run_attempt(dir, block, 1)
+}
+
+fn run_attempt(dir: &Path, block: u32, attempt: u32) -> BlockComplete {
+    let mut store = BlockStore::create(dir, &block_spec(block, attempt)).unwrap();
+    store.append(block_started(block, attempt)).unwrap();
     let log = store.put_bytes(&noise(70_000)).unwrap();
     let none = store.put_bytes(b"").unwrap();
-    let complete = block_complete(block, 1, &[(evidence::SERVER_STDERR, log), (evidence::SERVER_STDOUT, none)]);
+    let complete = block_complete(block, attempt, &[(evidence::SERVER_STDERR, log), (evidence::SERVER_STDOUT, none)]);
     store.finish(&complete).unwrap();
     complete
 }
@@ -28,10 +39,10 @@ fn a_finished_block_is_taken_in_once() {
     let mut store = create(run.path());
     store.append(run_started()).unwrap();
     let ended = run_block(block.path(), 0).into();
-    assert_eq!(take_in(&mut store, block.path()).unwrap(), TakenIn::Added);
+    assert_eq!(take_in(&mut store, block.path(), planned).unwrap(), TakenIn::Added);
     let kinds: Vec<EventKind> = events(&store).into_iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [run_started(), block_started(0, 1), ended]);
-    assert_eq!(take_in(&mut store, block.path()).unwrap(), TakenIn::AlreadyThere);
+    assert_eq!(take_in(&mut store, block.path(), planned).unwrap(), TakenIn::AlreadyThere);
     assert_eq!(events(&store).len(), 3);
     assert_eq!(verify(run.path()).unwrap(), []);
 }
@@ -43,7 +54,7 @@ fn a_block_that_the_run_has_begun_is_ended() {
     store.append(run_started()).unwrap();
     store.append(block_started(0, 1)).unwrap();
     run_block(block.path(), 0);
-    assert_eq!(take_in(&mut store, block.path()).unwrap(), TakenIn::Added);
+    assert_eq!(take_in(&mut store, block.path(), planned).unwrap(), TakenIn::Added);
     assert_eq!(events(&store).len(), 3);
 }
 
@@ -53,7 +64,7 @@ fn refusal(change: impl FnOnce(&Path)) -> String {
     let mut store = create(run.path());
     run_block(block.path(), 0);
     change(block.path());
-    let error = chain(&take_in(&mut store, block.path()).unwrap_err());
+    let error = chain(&take_in(&mut store, block.path(), planned).unwrap_err());
     assert_eq!(events(&store), []);
     drop(store);
     assert!(verify(run.path()).unwrap().iter().all(|finding| finding.severity() == Severity::Note));
@@ -87,6 +98,62 @@ fn a_block_that_is_unfinished_or_not_of_this_run_is_refused() {
         "the block in `DIR` has other records than its specification asks for: `task/block-0/attempt-1` began with the launches \
          [baseline, human, agent:a] and has records of [baseline, agent:b, agent:a]"
     );
+}
+
+#[test]
+fn a_block_that_ran_by_another_specification_is_refused_by_the_key() {
+    let changed = |from: &'static str, to: &'static str| move |dir: &Path| replace(&dir.join(layout::SPEC), from, to);
+    let id = "the block in `DIR` isn't `task/block-0/attempt-1` as the run's plan has it:";
+    assert_eq!(
+        refusal(changed("\"requests\": 4", "\"requests\": 5")),
+        format!("{id} `workload.requests` is 5, and the plan says 4")
+    );
+    assert_eq!(
+        refusal(changed("\"environment\": {}", "\"environment\": {\"A\": \"b\"}")),
+        format!("{id} `server.environment.A` is \"b\", and the plan says absent")
+    );
+    let (run, block) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut store = create(run.path());
+    run_block(block.path(), 0);
+    let error = take_in(&mut store, block.path(), |_| None).unwrap_err().to_string();
+    assert!(error.ends_with("is `task/block-0/attempt-1`, which the run's plan hasn't"), "{error}");
+    // What was known before a launch differs from attempt to attempt.
+    let settled = |id: &BlockId| {
+        let mut spec = planned(id)?;
+        spec.launches[1].settled =
+            Some(Failure::new(FailureStage::Acquire, FailureClass::PatchRejected, "known before"));
+        Some(spec)
+    };
+    assert_eq!(take_in(&mut store, block.path(), settled).unwrap(), TakenIn::Added);
+}
+
+#[test]
+fn a_block_that_is_complete_or_ended_otherwise_in_the_run_is_refused() {
+    let interrupted = || -> EventKind {
+        let mut complete = block_complete(0, 1, &[]);
+        complete.end = BlockEnd::Interrupted;
+        complete.into()
+    };
+    for (ended, attempt, expected) in [
+        (block_ended(0, 1), 2, "the block in `DIR` is complete in the run already, by `task/block-0/attempt-1`"),
+        (interrupted(), 1, "`task/block-0/attempt-1` has ended in the run already, interrupted, and in another way in `DIR`"),
+        (block_ended(0, 1), 1, "`task/block-0/attempt-1` has ended in the run already, complete, and in another way in `DIR`"),
+    ] {
+        let (run, block) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut store = create(run.path());
+        store.append(block_started(0, 1)).unwrap();
+        store.append(ended).unwrap();
+        run_attempt(block.path(), 0, attempt);
+        let error = take_in(&mut store, block.path(), planned).unwrap_err().to_string();
+        assert_eq!(error.replace(&block.path().display().to_string(), "DIR"), expected);
+        assert_eq!(events(&store).len(), 2);
+    }
+    let (run, block) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut store = create(run.path());
+    store.append(block_started(0, 1)).unwrap();
+    store.append(interrupted()).unwrap();
+    run_attempt(block.path(), 0, 2);
+    assert_eq!(take_in(&mut store, block.path(), planned).unwrap(), TakenIn::Added);
 }
 
 #[test]
