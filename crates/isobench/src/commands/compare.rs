@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use isobench_analysis::stats::OneSample;
-use isobench_analysis::validity::LaunchRules;
 use isobench_schema::comparability::{ComparabilityKey, KeyField};
 use isobench_schema::event::{BlockEnd, EventKind};
 use isobench_schema::ids::{ArmId, TaskId};
@@ -13,7 +12,7 @@ use serde::Serialize;
 
 use super::Context;
 use crate::args::CompareArgs;
-use crate::evidence::{self, Digests};
+use crate::evidence;
 use crate::exit::{CommandError, Exit, WithExit as _};
 
 /// The comparison of one arm.
@@ -125,27 +124,49 @@ fn line(row: &Row) -> String {
     format!("{name}: {} {}{interval} over {} blocks, {better}\n", row.metric, percent(ratio), row.blocks)
 }
 
+/// Returns what each arm measured by the run's judgement: only what counts in its blocks is compared with another run.
 fn sides(run: &Path) -> Result<Sides, CommandError> {
-    let reader = evidence::open(run)?;
-    let mut digests = Digests::open(run);
+    let judgement = evidence::judgement(run)?;
+    let keys = keys(run)?;
     let mut sides = Sides::new();
-    for event in reader.events().exit(Exit::Error)? {
-        let EventKind::BlockEnded { id, end: BlockEnd::Complete, launches, .. } = event.exit(Exit::Error)?.kind else {
-            continue;
-        };
-        let Some(task) = reader.plan().task(&id.task) else { continue };
-        let rules = LaunchRules::of_task(task);
-        for record in &launches {
-            let input = digests.input(reader.artifacts(), record, &rules)?;
-            let Some(digest) = input.digest.filter(|digest| digest.findings.is_empty()) else { continue };
-            let Some(value) = digest.measurement.values.get(&task.metric.primary) else { continue };
-            let Some(seed) = record.key.0.get(&KeyField::Seed) else { continue };
-            let place = (id.task.clone(), record.launch.arm.clone());
-            let metric = &task.metric;
-            let (.., side) = sides.entry(place).or_insert((metric.primary, metric.direction, Side::default()));
-            side.key = record.key.without(KeyField::Seed);
-            side.values.insert(seed.clone(), *value);
+    for task in judgement.tasks {
+        for arm in task.arms {
+            let of = |block| keys.get(&(task.id.clone(), block, arm.arm.clone())).map(|(_, key)| key);
+            let mut side = Side::default();
+            for value in &arm.values {
+                let Some(key) = of(value.block) else { continue };
+                let Some(seed) = key.0.get(&KeyField::Seed) else { continue };
+                side.key = key.without(KeyField::Seed);
+                side.values.insert(seed.clone(), value.value);
+            }
+            if side.values.is_empty()
+                && let Some(key) = (0..task.blocks.planned).find_map(of)
+            {
+                side.key = key.without(KeyField::Seed);
+            }
+            if arm.launches > 0 {
+                sides.insert((task.id.clone(), arm.arm), (task.metric, task.direction, side));
+            }
         }
     }
     Ok(sides)
+}
+
+/// The comparability key of each arm's launch in the attempt that counts, by block: the complete one, or else the last.
+type Keys = BTreeMap<(TaskId, u32, ArmId), ((bool, u32), ComparabilityKey)>;
+
+fn keys(run: &Path) -> Result<Keys, CommandError> {
+    let mut keys = Keys::new();
+    for event in evidence::open(run)?.events().exit(Exit::Error)? {
+        let EventKind::BlockEnded { id, end, launches, .. } = event.exit(Exit::Error)?.kind else { continue };
+        let rank = (end == BlockEnd::Complete, id.attempt);
+        for record in launches {
+            let entry = keys.entry((id.task.clone(), id.block, record.launch.arm));
+            let kept = entry.or_insert_with(|| (rank, record.key.clone()));
+            if kept.0 < rank {
+                *kept = (rank, record.key);
+            }
+        }
+    }
+    Ok(keys)
 }

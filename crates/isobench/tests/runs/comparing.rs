@@ -1,5 +1,6 @@
 //! Two runs are compared only where their keys are equal.
 
+use isobench_testkit::Fault;
 use serde_json::Value;
 
 use crate::support::Place;
@@ -37,4 +38,23 @@ fn runs_of_the_same_plan_are_compared_and_unlike_ones_are_refused_by_field() {
         assert_eq!((&row["blocks"], &row["log_ratio"]), (&0.into(), &Value::Null), "other seeds, other prompts");
     }
     place.expect(2, &["compare", "one", "task"]).says(&["`isobench runs` lists"]);
+}
+
+#[test]
+fn launches_that_do_not_count_are_not_compared() {
+    let place = Place::new();
+    let text = place.with_faults(place.task_text(), "garbage", &[Fault::Garbage]);
+    place.write_task(&place.with_faults(text, "short", &[Fault::Short]));
+    for out in ["one", "two"] {
+        place.expect(100, &["run", "task", "--out", out, "--allow-unisolated", "--quiet"]);
+    }
+    let compared = place.expect(0, &["compare", "one", "two", "--json"]);
+    let rows: Value = serde_json::from_str(&compared.stdout).unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), 4, "{rows:#}");
+    for row in rows.as_array().unwrap() {
+        let counts = !row["arm"].as_str().unwrap().starts_with("agent:");
+        assert_eq!((&row["blocks"], row["log_ratio"].is_f64()), (&(if counts { 2 } else { 0 }).into(), counts), "{row:#}");
+    }
+    let told = place.expect(0, &["compare", "one", "two"]).stdout;
+    assert!(told.contains("task agent:garbage: no block of both runs has the same seed and counts"), "{told}");
 }
