@@ -31,6 +31,9 @@ pub struct TaskText {
     pub blocks: u32,
     /// The shortest measured window in seconds.
     pub min_window_s: f64,
+    /// The smallest relative difference that matters. Wide by default: drift is measured in margins, and on a machine that
+    /// does other work a short window drifts.
+    pub margin: f64,
     /// Further lines at the end, such as another table.
     pub more: String,
 }
@@ -63,6 +66,7 @@ impl TaskText {
             output_tokens: 16,
             blocks: 2,
             min_window_s: 0.0,
+            margin: 0.9,
             more: String::new(),
         }
     }
@@ -76,7 +80,7 @@ impl TaskText {
 
     /// Returns the text of the `task.toml`.
     pub fn toml(&self) -> String {
-        let Self { requests, concurrency, output_tokens, blocks, min_window_s, more, .. } = self;
+        let Self { requests, concurrency, output_tokens, blocks, min_window_s, margin, more, .. } = self;
         let human = match self.human {
             HumanArm::Present => "human = \"human\"\n",
             HumanArm::Absent => "",
@@ -118,6 +122,7 @@ probes = {{ count = 2, output-tokens = 8 }}
 
 [metric]
 primary = "output_throughput"
+margin = {margin:?}
 
 [design]
 blocks = {blocks}
