@@ -266,6 +266,36 @@ fn a_port_that_a_process_outside_the_engine_owns_spoils_the_block_and_at_last_th
 }
 
 #[test]
+fn an_engine_that_removes_the_lease_costs_its_own_launch_alone() {
+    let place = Place::new();
+    let fault = format!("shell=7 rm {}", place.path("leases/cpu.lock").display());
+    let mut text = place.with_faults(text(&place), "thief", &[fault.parse().unwrap()]);
+    for name in ["first", "second"] {
+        text = place.with_faults(text, name, &[Fault::SlowStart(1)]);
+    }
+    place.write_task(&text);
+    place.finish(["run", "task", "--out", "run", "--allow-unisolated", "--quiet"]);
+    let mut blocks = 0;
+    for event in events(&place.path("run")) {
+        if let EventKind::BlockEnded { launches, .. } = event.kind {
+            blocks += 1;
+            for record in launches {
+                match record.outcome {
+                    Outcome::Failed { failure } => {
+                        assert_eq!(failure.class, FailureClass::LeaseLost);
+                        assert_eq!(record.launch.arm.to_string(), "agent:thief");
+                    }
+                    Outcome::Measured => assert_ne!(record.launch.arm.to_string(), "agent:thief"),
+                    Outcome::Interrupted => panic!("{record:?}"),
+                }
+            }
+        }
+    }
+    assert!(blocks > 0);
+    place.check_sound("run");
+}
+
+#[test]
 fn two_hundred_megabytes_of_log_are_kept_whole() {
     if !support::is_slow_wanted() {
         println!("skipped: set {}=1 to run it", support::SLOW);

@@ -133,17 +133,15 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
     let schedules = isobench_loadgen::schedule::Schedules::new(&spec.workload, spec.prompt_seed)
         .map_err(RunBlockError::Workload)?;
     let device = if context.host.devices.is_empty() { "cpu" } else { "gpu" };
-    let lease = Lease::take(context.leases, device, LEASE_PATIENCE, context.cancel, |holder| {
-        sink.note(&format!("waiting for the {device}, which {holder} holds"));
-    });
-    let lease = match lease {
-        Ok(lease) => Some(lease),
-        Err(LeaseError::Cancelled { .. }) => None,
-        Err(error @ (LeaseError::File { .. } | LeaseError::Held { .. })) => return Err(RunBlockError::Lease(error)),
-    };
+    let mut lease = take_lease(context, device, sink)?;
     let mut launches = Vec::new();
     for (position, planned) in (0..).zip(&spec.launches) {
         let launch = LaunchId { block: spec.id.clone(), arm: planned.arm.clone() };
+        // A launch that loses the lease's file, or takes it away, doesn't cost the later ones theirs.
+        if lease.as_ref().is_some_and(|lease| !lease.is_held()) {
+            drop(lease.take());
+            lease = take_lease(context, device, sink)?;
+        }
         let context = LaunchContext { spec, planned, position, schedules: &schedules, block: context };
         let cancelled = context.block.cancel.load(Ordering::Relaxed);
         let record = match (&lease, cancelled, &planned.settled) {
@@ -167,6 +165,20 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
         }
     }
     Ok(BlockResult { launches, interrupted })
+}
+
+/// Takes the lease of the device. Returns `None` if the run is cancelled while it waits.
+fn take_lease(context: &BlockContext<'_>, device: &str, sink: &mut dyn Sink) -> Result<Option<Lease>, RunBlockError> {
+    let lease = Lease::take(context.leases, device, LEASE_PATIENCE, context.cancel, |holder| {
+        sink.note(&format!("waiting for the {device}, which {holder} holds"));
+    });
+    match lease {
+        Ok(lease) => Ok(Some(lease)),
+        Err(LeaseError::Cancelled { .. }) => Ok(None),
+        Err(error @ (LeaseError::File { .. } | LeaseError::Untrusted { .. } | LeaseError::Held { .. })) => {
+            Err(RunBlockError::Lease(error))
+        }
+    }
 }
 
 fn lease_lost() -> Failure {

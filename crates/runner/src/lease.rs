@@ -3,13 +3,16 @@
 //! A lease is a lock on a file that every run of the machine uses. The kernel frees it when its holder dies, in whatever
 //! way.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 /// Where leases are kept unless it is said otherwise: one place for all users of the machine.
 pub const DEFAULT_FOLDER: &str = "/tmp/isobench-leases";
@@ -17,6 +20,10 @@ pub const DEFAULT_FOLDER: &str = "/tmp/isobench-leases";
 pub const FOLDER_VARIABLE: &str = "ISOBENCH_LEASES";
 /// How often a lease that is held by another is tried again.
 const STEP: Duration = Duration::from_millis(100);
+/// How often a lock file that is removed while it is opened is opened anew.
+const TRIES: u32 = 100;
+/// The bit of a folder's mode by which only its owner may remove a file from it.
+const STICKY: u32 = 0o1000;
 
 /// Why a lease isn't held.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +36,14 @@ pub enum LeaseError {
         /// The operating system's error.
         #[source]
         source: io::Error,
+    },
+    /// What stands at the lease's place could be somebody's trap.
+    #[error("the lease `{path}` can't be trusted: {reason}")]
+    Untrusted {
+        /// The lock file or its folder.
+        path: PathBuf,
+        /// Why, as a clause.
+        reason: &'static str,
     },
     /// Another run held it all the time.
     #[error("the lease `{path}` is still held by {holder} after {waited_s} s")]
@@ -77,12 +92,14 @@ impl Lease {
     ) -> Result<Self, LeaseError> {
         let path = folder.join(format!("{device}.lock"));
         let failed = |source| LeaseError::File { path: path.clone(), source };
-        let mut file = open(folder, &path).map_err(failed)?;
+        let mut file = open(folder, &path)?;
         let begun = Instant::now();
         let mut told = false;
         loop {
             match file.try_lock() {
-                Ok(()) => break,
+                Ok(()) if is_at(&file, &path) => break,
+                // What was locked isn't what others would have to lock.
+                Ok(()) => file = open(folder, &path)?,
                 Err(TryLockError::WouldBlock) => {
                     let holder = holder(&mut file);
                     if !told {
@@ -96,6 +113,9 @@ impl Lease {
                         return Err(LeaseError::Held { path, holder, waited_s: begun.elapsed().as_secs() });
                     }
                     thread::sleep(STEP);
+                    if !is_at(&file, &path) {
+                        file = open(folder, &path)?;
+                    }
                 }
                 Err(TryLockError::Error(source)) => return Err(failed(source)),
             }
@@ -112,22 +132,88 @@ impl Lease {
     ///
     /// A lock file that was removed or replaced meanwhile no longer keeps anybody out.
     pub fn is_held(&self) -> bool {
-        use std::os::unix::fs::MetadataExt as _;
-        let (Ok(held), Ok(there)) = (self.file.metadata(), std::fs::metadata(&self.path)) else { return false };
-        held.ino() == there.ino() && held.dev() == there.dev()
+        is_at(&self.file, &self.path)
     }
 }
 
-fn open(folder: &Path, path: &Path) -> io::Result<File> {
-    if !folder.is_dir() {
-        std::fs::create_dir_all(folder)?;
-        // Every user of the machine takes the same leases, and nobody may remove another's.
-        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o1777))?;
+/// Returns whether `path` itself is this very file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(held), Ok(there)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+    held.ino() == there.ino() && held.dev() == there.dev()
+}
+
+/// Opens the lock file, which is made if it is missing. Another user could have put anything in its place, so that it is
+/// looked at before anything is done to it.
+fn open(folder: &Path, path: &Path) -> Result<File, LeaseError> {
+    make_folder(folder)?;
+    let failed = |source| LeaseError::File { path: path.to_owned(), source };
+    let untrusted = |reason| LeaseError::Untrusted { path: path.to_owned(), reason };
+    // A pipe would block, and a link lead elsewhere.
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits());
+    let flags = flags.expect("the flags of `open` fit its argument");
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o666).custom_flags(flags);
+    for _ in 0..TRIES {
+        // What is there is opened without the right to make it: the kernel refuses that for others' files.
+        let file = match options.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                match options.clone().create_new(true).open(path) {
+                    // Another run was faster.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                    Err(error) => return Err(failed(error)),
+                    Ok(file) => {
+                        // The mask of the process may have taken the others' rights away; only the owner can give them back.
+                        file.set_permissions(fs::Permissions::from_mode(0o666)).map_err(failed)?;
+                        file
+                    }
+                }
+            }
+            Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                return Err(untrusted("it is a symbolic link; remove it"));
+            }
+            Err(error) => return Err(failed(error)),
+            Ok(file) => file,
+        };
+        let metadata = file.metadata().map_err(failed)?;
+        match metadata.nlink() {
+            _ if !metadata.is_file() => return Err(untrusted("it is no regular file; remove it")),
+            // It was removed meanwhile.
+            0 => {}
+            1 => return Ok(file),
+            _ => return Err(untrusted("it has further names, under which it may be somebody's file; remove it")),
+        }
     }
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o666).open(path)?;
-    // The mask of the process may have taken the others' rights away; only the owner can give them back.
-    let _ = file.set_permissions(std::fs::Permissions::from_mode(0o666));
-    Ok(file)
+    Err(untrusted("it is removed again and again by another program"))
+}
+
+/// Makes the folder of leases if it is missing, for every user of the machine, and checks that nobody can take another's
+/// lease away in it.
+fn make_folder(folder: &Path) -> Result<(), LeaseError> {
+    let failed = |source| LeaseError::File { path: folder.to_owned(), source };
+    let untrusted = |reason| LeaseError::Untrusted { path: folder.to_owned(), reason };
+    if let Err(error) = fs::symlink_metadata(folder) {
+        if error.kind() != io::ErrorKind::NotFound {
+            return Err(failed(error));
+        }
+        if let Some(parent) = folder.parent() {
+            fs::create_dir_all(parent).map_err(failed)?;
+        }
+        match fs::DirBuilder::new().mode(0o1777).create(folder) {
+            Ok(()) => fs::set_permissions(folder, fs::Permissions::from_mode(0o1777)).map_err(failed)?,
+            // Another run was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    let metadata = fs::symlink_metadata(folder).map_err(failed)?;
+    let is_own = metadata.uid() == 0 || metadata.uid() == rustix::process::geteuid().as_raw();
+    if !metadata.is_dir() {
+        return Err(untrusted("its folder is no folder itself; remove it, or name another one"));
+    }
+    if metadata.mode() & STICKY == 0 && !is_own {
+        return Err(untrusted("its folder belongs to another user, who may remove what is in it; name another one"));
+    }
+    Ok(())
 }
 
 fn holder(file: &mut File) -> String {
@@ -172,5 +258,74 @@ mod tests {
         let _first = Lease::take(folder.path(), "cpu", NOW, &AtomicBool::new(false), |_| ()).unwrap();
         let second = Lease::take(folder.path(), "cpu", Duration::from_secs(60), &AtomicBool::new(true), |_| ());
         assert!(matches!(second, Err(LeaseError::Cancelled { .. })));
+    }
+
+    /// Lets `prepare` put something at the place of the lock file, and checks what is said of it. What stands there stays.
+    fn refused(prepare: impl FnOnce(&Path), reason: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        fs::set_permissions(&victim, fs::Permissions::from_mode(0o600)).unwrap();
+        prepare(folder.path());
+        let error =
+            Lease::take(&folder.path().join("leases"), "cpu", NOW, &AtomicBool::new(false), |_| ()).unwrap_err();
+        assert!(matches!(error, LeaseError::Untrusted { .. }) && error.to_string().contains(reason), "{error}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert_eq!(fs::metadata(&victim).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_trap_at_the_place_of_a_lease_is_refused_and_nothing_is_changed() {
+        use std::os::unix::fs::symlink;
+        let at = |folder: &Path| {
+            fs::create_dir(folder.join("leases")).unwrap();
+            folder.join("leases/cpu.lock")
+        };
+        refused(|folder| symlink(folder.join("victim"), at(folder)).unwrap(), "symbolic link");
+        refused(|folder| symlink(folder.join("new"), at(folder)).unwrap(), "symbolic link");
+        refused(|folder| fs::hard_link(folder.join("victim"), at(folder)).unwrap(), "further names");
+        let pipe = |path: PathBuf| {
+            use rustix::fs::{CWD, FileType, Mode, mknodat};
+            mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        };
+        refused(|folder| pipe(at(folder)), "no regular file");
+        refused(
+            |folder| {
+                fs::create_dir(folder.join("other")).unwrap();
+                symlink(folder.join("other"), folder.join("leases")).unwrap();
+            },
+            "no folder itself",
+        );
+    }
+
+    #[test]
+    fn only_what_was_made_gets_the_rights_of_everybody() {
+        let place = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        let take = |folder: &Path| Lease::take(folder, "cpu", NOW, &AtomicBool::new(false), |_| ()).unwrap();
+        let made = place.path().join("inner/leases");
+        take(&made);
+        assert_eq!((mode(&made), mode(&made.join("cpu.lock"))), (0o1777, 0o666));
+        let own = place.path().join("own");
+        fs::create_dir(&own).unwrap();
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(own.join("cpu.lock"), "").unwrap();
+        fs::set_permissions(own.join("cpu.lock"), fs::Permissions::from_mode(0o600)).unwrap();
+        take(&own);
+        assert_eq!((mode(&own), mode(&own.join("cpu.lock"))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn a_lease_whose_file_is_replaced_while_it_is_awaited_is_taken_where_others_take_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cpu.lock");
+        let first = Lease::take(folder.path(), "cpu", NOW, &AtomicBool::new(false), |_| ()).unwrap();
+        let replace = |_: &str| {
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, "").unwrap();
+        };
+        let patience = Duration::from_secs(600);
+        let second = Lease::take(folder.path(), "cpu", patience, &AtomicBool::new(false), replace).unwrap();
+        assert!(second.is_held() && !first.is_held());
     }
 }

@@ -50,6 +50,10 @@ pub enum Fault {
     /// `ask-network`: asks the proxy of its environment for a name that doesn't exist. Without a proxy on this machine it
     /// asks nobody.
     AskNetwork,
+    /// `leave-folder=N`: goes to another working folder when request N comes in.
+    LeaveFolder(u64),
+    /// `shell=N COMMAND`: gives `COMMAND` to `/bin/sh` when request N comes in (0: before it listens) and waits for its end.
+    Shell(u64, String),
 }
 
 /// Why a text is no fault.
@@ -97,6 +101,12 @@ impl FromStr for Fault {
             "write-own-tree" => Ok(Self::WriteOwnTree(argument.unwrap_or("written-by-engine.txt").into())),
             "leave-file" => argument.map(|path| Self::LeaveFile(path.into())).ok_or_else(|| error("it needs a path")),
             "ask-network" => plain(Self::AskNetwork),
+            "leave-folder" => number().map(Self::LeaveFolder),
+            "shell" => {
+                let parts = argument.and_then(|argument| argument.split_once(' '));
+                let shell = parts.and_then(|(request, text)| Some(Self::Shell(request.parse().ok()?, text.to_owned())));
+                shell.ok_or_else(|| error("it needs a whole number, a space and a command"))
+            }
             _ => Err(error("there is none of that name")),
         }
     }
@@ -126,6 +136,8 @@ impl fmt::Display for Fault {
             Self::WriteOwnTree(file) => write!(formatter, "write-own-tree={}", file.display()),
             Self::LeaveFile(path) => write!(formatter, "leave-file={}", path.display()),
             Self::AskNetwork => formatter.write_str("ask-network"),
+            Self::LeaveFolder(n) => write!(formatter, "leave-folder={n}"),
+            Self::Shell(request, command) => write!(formatter, "shell={request} {command}"),
         }
     }
 }
@@ -149,8 +161,8 @@ mod tests {
     fn every_fault_is_read_back_as_it_is_written() {
         let faults = "die-at-start never-ready slow-start=5 die-after=2 stall=1 malformed=1 error-event=1 close-early=1 \
                       http-500=3 short liar garbage drift=50 ignore-sigterm survivor flood=1000 wrong-port steal-port \
-                      write-own-tree=a.txt leave-file=/tmp/x ask-network";
-        for text in faults.split(' ') {
+                      write-own-tree=a.txt leave-file=/tmp/x ask-network leave-folder=2";
+        for text in faults.split(' ').chain(["shell=0 echo a  b=c"]) {
             assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
         }
     }
@@ -162,6 +174,7 @@ mod tests {
             ("stall", "`stall` is not a fault: it needs a whole number"),
             ("stall=x", "`stall=x` is not a fault: it needs a whole number"),
             ("short=1", "`short=1` is not a fault: it takes no value"),
+            ("shell=true", "`shell=true` is not a fault: it needs a whole number, a space and a command"),
             ("leave-file", "`leave-file` is not a fault: it needs a path"),
         ] {
             assert_eq!(text.parse::<Fault>().unwrap_err().to_string(), expected);

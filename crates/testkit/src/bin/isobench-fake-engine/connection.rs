@@ -12,7 +12,7 @@ use crate::answer::{Answer, Api};
 use crate::engine::Engine;
 use crate::http;
 use crate::log::log;
-use crate::mishap::{Mishap, of_request};
+use crate::mishap::{Mishap, at_request, of_request};
 
 /// Serves a connection until the client closes it.
 pub(crate) fn serve(stream: &TcpStream, engine: &Engine) -> io::Result<()> {
@@ -42,6 +42,7 @@ pub(crate) fn serve(stream: &TcpStream, engine: &Engine) -> io::Result<()> {
 
 fn generate(stream: &TcpStream, engine: &Engine, api: Api, body: &[u8]) -> io::Result<()> {
     let number = engine.count_request();
+    at_request(engine, number);
     let mishap = of_request(engine, number);
     if engine.has(&Fault::NeverReady) {
         return http::respond(stream, "503 Service Unavailable", &error("the model is still loading", 503));

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -56,8 +57,28 @@ pub(crate) fn of_request(engine: &Engine, number: u64) -> Option<Mishap> {
         | Fault::StealPort
         | Fault::WriteOwnTree(_)
         | Fault::LeaveFile(_)
-        | Fault::AskNetwork => None,
+        | Fault::AskNetwork
+        | Fault::LeaveFolder(_)
+        | Fault::Shell(..) => None,
     })
+}
+
+/// Does what the faults ask when the request of that number comes in.
+pub(crate) fn at_request(engine: &Engine, number: u64) {
+    for fault in &engine.faults {
+        let done = if let Fault::Shell(at, command) = fault
+            && *at == number
+        {
+            shell(command)
+        } else if *fault == Fault::LeaveFolder(number) {
+            std::env::set_current_dir("/")
+        } else {
+            Ok(())
+        };
+        if let Err(error) = done {
+            log(&format!("cannot do `{fault}`: {error}"));
+        }
+    }
 }
 
 /// Does what the faults ask before the engine listens. Returns the status to end with if it can't go on.
@@ -81,7 +102,10 @@ pub(crate) fn before_listening(engine: &Engine) -> Result<(), u8> {
                 ask_proxies();
                 Ok(())
             }
-            Fault::NeverReady
+            Fault::Shell(0, command) => shell(command),
+            Fault::Shell(..)
+            | Fault::LeaveFolder(_)
+            | Fault::NeverReady
             | Fault::DieAfter(_)
             | Fault::Stall(_)
             | Fault::Malformed(_)
@@ -141,6 +165,13 @@ impl io::Read for Lines<'_> {
         self.place = self.lines.len() - left.len() + read;
         Ok(read)
     }
+}
+
+/// Gives a command to the shell, whose parent is the engine.
+fn shell(command: &str) -> io::Result<()> {
+    let status = Command::new("/bin/sh").args(["-c", command]).status()?;
+    log(&format!("INFO the shell ended with {status}"));
+    Ok(())
 }
 
 fn append(path: &Path) -> io::Result<()> {
