@@ -33,6 +33,7 @@ enum Shows {
 
 /// One row of the fault table.
 struct Row {
+    agent: &'static str,
     fault: &'static str,
     shows: Shows,
     class: FailureClass,
@@ -45,19 +46,14 @@ struct Row {
 /// Returns a row of the table.
 fn row(fault: &'static str, shows: Shows, class: &str, stage: &str, line: &'static str, verdict: &'static str) -> Row {
     let class = FailureClass::parse(class).unwrap();
-    Row { fault, shows, class, stage: FailureStage::parse(stage).unwrap(), line, verdict }
-}
-
-impl Row {
-    fn agent(&self) -> &str {
-        self.fault.split('=').next().unwrap()
-    }
+    let agent = fault.split('=').next().unwrap();
+    Row { agent, fault, shows, class, stage: FailureStage::parse(stage).unwrap(), line, verdict }
 }
 
 /// Runs the baseline and one agent for each row in one block, and checks what is said of each.
 fn check(place: &Place, mut text: TaskText, rows: &[Row], settings: &[&str]) -> Vec<LaunchRecord> {
     for row in rows {
-        text = place.with_faults(text, row.agent(), &[row.fault.parse().unwrap()]);
+        text = place.with_faults(text, row.agent, &[row.fault.parse().unwrap()]);
     }
     place.write_task(&text);
     let set = settings.iter().flat_map(|setting| ["--set", *setting]);
@@ -70,7 +66,7 @@ fn check(place: &Place, mut text: TaskText, rows: &[Row], settings: &[&str]) -> 
     assert_eq!((baseline.launches, baseline.valid), (1, 1), "{baseline:?}");
     let launches = complete_launches(&place.path("run"));
     for row in rows {
-        let agent = format!("agent:{}", row.agent());
+        let agent = format!("agent:{}", row.agent);
         let contrast = place.contrast("run", &agent, "baseline");
         assert_eq!(contrast["verdict"], row.verdict, "{agent}: {contrast}");
         let charged = if row.verdict == "invalid" { Some(agent.as_str()) } else { None };
@@ -97,7 +93,7 @@ fn check_failure<'f>(row: &Row, found: impl Iterator<Item = &'f Failure>) {
 
 /// Returns what the events say of a row's agent.
 fn in_events(place: &Place, row: &Row, launches: &[LaunchRecord]) -> Vec<Failure> {
-    let agent = format!("agent:{}", row.agent());
+    let agent = format!("agent:{}", row.agent);
     let record = launches.iter().find(|record| record.launch.arm.to_string() == agent).unwrap();
     match (row.shows, &record.outcome) {
         (Shows::Failed, Outcome::Failed { failure }) => vec![failure.clone()],
@@ -263,6 +259,28 @@ fn a_port_that_a_process_outside_the_engine_owns_spoils_the_block_and_at_last_th
     let contrast = place.contrast("run", "agent:slow", "baseline");
     assert_eq!(contrast["verdict"], row.verdict, "{contrast}");
     place.check_sound("run");
+}
+
+/// What the shell calls the guard of the engine that has started it.
+const GUARD: &str = "$(cut -d ' ' -f 4 /proc/$PPID/stat)";
+
+#[test]
+fn an_engine_that_ends_or_holds_its_guard_is_charged_and_ended() {
+    let place = Place::new();
+    let shell = |command: &str| -> &'static str { format!("shell=7 {command}").leak() };
+    let kill = shell(&format!("env -i setsid sleep 300 & kill -9 {GUARD}"));
+    let hold = shell(&format!("kill -STOP {GUARD}"));
+    let (failed, died) = ("agent-failed", "server-died");
+    let rows = [
+        Row { agent: "kill", ..row(kill, Shows::Failed, died, "workload", "engine, was killed", failed) },
+        Row { agent: "hold", ..row(hold, Shows::Failed, died, "workload", "engine, was held by a signal", failed) },
+    ];
+    let launches = check(&place, text(&place), &rows, &[]);
+    let killed = launches.iter().find(|record| record.launch.arm.to_string() == "agent:kill").unwrap();
+    let survived = killed.incidents.iter().find(|incident| incident.class == FailureClass::ProcessSurvived).unwrap();
+    for name in ["isobench-fake-e", "sleep"] {
+        assert!(survived.message.contains(name), "{survived}");
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use isobench_schema::ids::{ArmId, LaunchId};
 use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline};
 
 use crate::host::client_thread::Scheduling;
+use crate::host::reaper::{self, Reaper, UnkillableError};
 use crate::launch::{self, LaunchContext};
 use crate::lease::{Lease, LeaseError};
 use crate::sink::{Sink, SinkError};
@@ -67,6 +68,9 @@ pub enum RunBlockError {
     /// The guard can't be started.
     #[error("failed to start an engine")]
     Guard(#[from] crate::host::guard::StartGuardError),
+    /// This process can't become the owner of what the run starts.
+    #[error("failed to become the reaper of the run's processes")]
+    Reaper(#[source] io::Error),
     /// The device can't be had.
     #[error("the device can't be leased")]
     Lease(#[source] LeaseError),
@@ -95,11 +99,18 @@ impl RunBlockError {
             Self::Scratch { source, .. } => is_disk_full(source),
             Self::Prepare(error) => error.is_disk_full(),
             Self::Guard(_)
+            | Self::Reaper(_)
             | Self::Lease(_)
             | Self::IsolationMissing { .. }
             | Self::Workload(_)
             | Self::Unkillable { .. } => false,
         }
+    }
+}
+
+impl From<UnkillableError> for RunBlockError {
+    fn from(error: UnkillableError) -> Self {
+        Self::Unkillable { processes: reaper::names(&error.left).join(", ") }
     }
 }
 
@@ -132,6 +143,7 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
     let context = &BlockContext { cache: &cache, scratch: &scratch, leases: &leases, ..context.clone() };
     let schedules = isobench_loadgen::schedule::Schedules::new(&spec.workload, spec.prompt_seed)
         .map_err(RunBlockError::Workload)?;
+    let reaper = Reaper::new(context.marker).map_err(RunBlockError::Reaper)?;
     let device = if context.host.devices.is_empty() { "cpu" } else { "gpu" };
     let mut lease = take_lease(context, device, sink)?;
     let mut launches = Vec::new();
@@ -142,7 +154,7 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
             drop(lease.take());
             lease = take_lease(context, device, sink)?;
         }
-        let context = LaunchContext { spec, planned, position, schedules: &schedules, block: context };
+        let context = LaunchContext { spec, planned, position, schedules: &schedules, block: context, reaper: &reaper };
         let cancelled = context.block.cancel.load(Ordering::Relaxed);
         let record = match (&lease, cancelled, &planned.settled) {
             (None, ..) | (_, true, _) => launch::unlaunched(&context, launch, Outcome::Interrupted),
@@ -224,6 +236,8 @@ fn run_in_scratch(
         let running = running.spawn_scoped(scope, || launch::run(context, launch, &folder, sink)).map_err(failed)?;
         running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
+    // Also when the launch has ended in an error, nothing of it goes on.
+    context.reaper.end_strays()?;
     match (record, remove_folder(&folder).and_then(|()| remove_folder(context.block.tmp))) {
         (Ok(record), Ok(())) => Ok(record),
         (Ok(_), Err(source)) => Err(RunBlockError::Scratch { path: folder, source }),

@@ -1,5 +1,8 @@
 //! One launch: an environment proven, an engine served, a workload sent, everything kept, and nothing left behind.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -26,6 +29,7 @@ use crate::engine::{self, Serve};
 use crate::environment::{self, PrepareContext, Prepared, proof};
 use crate::host::network_trap::NetworkTrap;
 use crate::host::process_table;
+use crate::host::reaper::{self, Reaper};
 use crate::host::shared_folders::Snapshot;
 use crate::live;
 use crate::load::{self, Load, Notes};
@@ -45,6 +49,8 @@ pub(crate) struct LaunchContext<'a> {
     pub(crate) schedules: &'a Schedules,
     /// The machine.
     pub(crate) block: &'a BlockContext<'a>,
+    /// The owner of the run's processes.
+    pub(crate) reaper: &'a Reaper,
 }
 
 /// What a launch has come to so far.
@@ -301,10 +307,12 @@ fn serve_and_measure(
         return Err(RunBlockError::Unkillable { processes: stopped.unkillable.join(", ") });
     }
     progress.incidents.extend(stopped.incidents);
+    // Without its guard, or away from it, the engine lives on.
+    progress.incidents.extend(server::survived(&reaper::names(&context.reaper.end_strays()?)));
     progress.incidents.extend(log_flood(progress.folder, spec.limits.log_bytes));
     progress.incidents.extend(left_shared_memory(&shared, &progress.notes.shared_memory));
     progress.incidents.extend(shared_folders(&shared));
-    let measured = measured.or_else(|error| taken_away(error).map(Err))?;
+    let measured = measured.or_else(|error| taken_away(error).map(Err))?.and(stopped.failure.map_or(Ok(()), Err));
     let asked = trap.asked();
     if !spec.server.allow_network && !asked.is_empty() && measured.is_ok() {
         let message = format!("the engine asked the network {} times", asked.len());
@@ -438,49 +446,4 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunB
 fn write<T>(path: &Path, act: impl FnOnce(&PathBuf) -> std::io::Result<T>) -> Result<T, RunBlockError> {
     let path = path.to_owned();
     act(&path).map_err(|source| RunBlockError::Scratch { path, source })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::symlink;
-
-    #[test]
-    fn a_link_or_folder_in_the_place_of_evidence_is_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        fs::write(path(evidence::SERVER_STDOUT), "").unwrap();
-        fs::create_dir(path(evidence::REQUESTS)).unwrap();
-        symlink("/etc/hostname", path(evidence::SERVER_STDERR)).unwrap();
-        symlink(path("nowhere"), path(evidence::LIVE_PROOF)).unwrap();
-        let names: Vec<_> = evidence_in(folder.path()).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, [evidence::SERVER_STDOUT]);
-    }
-
-    #[test]
-    fn records_that_are_not_what_was_written_are_the_engines_doing() {
-        let artifact = |text: &str| Artifact { digest: Digest::of(text.as_bytes()), bytes: text.len() as u64 };
-        let (written, other) = (artifact("written"), artifact("other"));
-        assert_eq!(altered(Some(&written), Some(&written.clone())), None);
-        for (kept, shown) in [(None, "found: nothing"), (Some(&other), "found: 5 bytes")] {
-            let failure = altered(Some(&written), kept).unwrap();
-            assert_eq!((failure.stage, failure.class), (FailureStage::Validity, FailureClass::EvidenceAltered));
-            assert!(failure.evidence[0].text.starts_with("written: 7 bytes"), "{failure:?}");
-            assert!(failure.evidence[1].text.starts_with(shown), "{failure:?}");
-        }
-    }
-
-    #[test]
-    fn a_file_that_was_taken_away_is_charged_to_the_engine_and_a_full_disk_is_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let taken = folder.path().join(evidence::LIVE_PROOF);
-        fs::create_dir(&taken).unwrap();
-        for path in [taken, folder.path().join("gone").join(evidence::LIVE_PROOF)] {
-            let failure = taken_away(write_json(&path, &1).unwrap_err()).unwrap();
-            assert_eq!(failure.class, FailureClass::EvidenceAltered, "{}", path.display());
-        }
-        let source = io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error());
-        let full = RunBlockError::Scratch { path: folder.path().to_owned(), source };
-        assert!(taken_away(full).unwrap_err().is_disk_full());
-    }
 }

@@ -11,7 +11,7 @@ use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage
 use isobench_schema::outcome::evidence;
 use isobench_schema::task::Limits;
 
-use crate::host::guard::{Guard, Launch, Report, StartGuardError};
+use crate::host::guard::{Farewell, Guard, GuardGoneError, Launch, Report, StartGuardError};
 use crate::host::process_table;
 use crate::log_evidence::telling_lines;
 
@@ -57,8 +57,9 @@ pub struct Server {
     ready_by: Instant,
     grace: Duration,
     started: Instant,
-    engine: Option<u32>,
     exited: Option<String>,
+    /// The guard's last report, once every process is gone.
+    last: Option<Report>,
 }
 
 /// How an engine ended.
@@ -66,6 +67,8 @@ pub struct Server {
 pub struct Stopped {
     /// What was wrong with its end; none of it undoes a measurement.
     pub incidents: Vec<Failure>,
+    /// Why the launch can't be believed: the engine wasn't guarded until its end.
+    pub failure: Option<Failure>,
     /// Processes that can't be killed: they would disturb every later launch.
     pub unkillable: Vec<String>,
 }
@@ -107,8 +110,8 @@ impl Server {
             ready_by: started + start.limits.ready_s.duration(),
             grace,
             started,
-            engine: None,
             exited: None,
+            last: None,
         })
     }
 
@@ -129,18 +132,22 @@ impl Server {
 
     /// Returns the failure of an engine that has ended or couldn't be started, as seen by now. Takes no time.
     pub fn ended(&mut self, stage: FailureStage) -> Option<Failure> {
-        while let Some(report) = self.guard.report(Duration::ZERO) {
-            match report {
-                Report::Started { process } => self.engine = Some(process),
-                Report::Refused { error } => {
+        let gone = loop {
+            match self.guard.report(Duration::ZERO) {
+                Ok(Some(Report::Started { .. })) => {}
+                Ok(Some(Report::Refused { error })) => {
                     let message = format!("the engine can't be started: {error}");
                     return Some(Failure::new(FailureStage::Start, FailureClass::SpawnFailed, message));
                 }
-                Report::Exited { status } => self.exited = Some(status),
-                Report::Ended { .. } => {}
+                Ok(Some(Report::Exited { status })) => self.exited = Some(status),
+                Ok(Some(last @ Report::Ended { .. })) => self.last = Some(last),
+                Ok(None) => break false,
+                Err(GuardGoneError) => break self.last.is_none(),
             }
-        }
-        let status = self.exited.as_ref()?;
+        };
+        let Some(status) = self.exited.as_ref() else {
+            return gone.then(|| self.unguarded(stage, "was killed while the engine ran"));
+        };
         let (class, when) = match stage {
             FailureStage::Workload => (FailureClass::ServerDied, "while it was measured"),
             FailureStage::Dataset
@@ -256,33 +263,51 @@ impl Server {
         lines
     }
 
-    /// Stops the engine: gracefully, then by force. Returns when every process of it is gone.
-    pub fn stop(self) -> Stopped {
+    /// Returns the failure of an engine whose guard was killed or held: only a process that isn't ours does that.
+    fn unguarded(&self, stage: FailureStage, what: &str) -> Failure {
+        let guard = self.guard.process();
+        let line = EvidenceLine::new("/proc", None, &format!("process {guard}, the guard of the engine, {what}"));
+        let message = format!("the guard process of the engine {what}");
+        Failure::new(stage, FailureClass::ServerDied, message).with_evidence([line]).with_evidence(self.log_end())
+    }
+
+    /// Stops the engine: gracefully, then by force. Returns when every process that its guard knows of is gone; without
+    /// its guard the engine may still run.
+    pub fn stop(mut self) -> Stopped {
         let stage = FailureStage::Workload;
+        let Farewell { reports, was_held } = self.guard.stop(self.grace);
+        let last = reports.into_iter().chain(self.last.take()).find(|report| matches!(report, Report::Ended { .. }));
         let mut stopped = Stopped::default();
-        for report in self.guard.stop(self.grace) {
-            match report {
-                Report::Ended { forced, survivors, unkillable } => {
-                    if forced {
-                        let message = format!(
-                            "the engine didn't end within {} s of SIGTERM and was killed",
-                            self.grace.as_secs_f64()
-                        );
-                        let lines = telling_lines(&self.stderr, evidence::SERVER_STDERR);
-                        let failure = Failure::new(stage, FailureClass::StopForced, message).with_evidence(lines);
-                        stopped.incidents.push(failure);
-                    }
-                    if !survivors.is_empty() {
-                        let message = format!("{} outlived the engine and were ended", survivors.join(", "));
-                        let line = |survivor: &String| EvidenceLine::new("/proc", None, survivor);
-                        let failure = Failure::new(stage, FailureClass::ProcessSurvived, message);
-                        stopped.incidents.push(failure.with_evidence(survivors.iter().map(line)));
-                    }
-                    stopped.unkillable = unkillable;
+        if was_held {
+            stopped.failure = Some(self.unguarded(stage, "was held by a signal while the engine ran"));
+        }
+        match last {
+            Some(Report::Ended { forced, survivors, unkillable }) => {
+                if forced {
+                    let grace = self.grace.as_secs_f64();
+                    let message = format!("the engine didn't end within {grace} s of SIGTERM and was killed");
+                    let lines = telling_lines(&self.stderr, evidence::SERVER_STDERR);
+                    let failure = Failure::new(stage, FailureClass::StopForced, message).with_evidence(lines);
+                    stopped.incidents.push(failure);
                 }
-                Report::Started { .. } | Report::Refused { .. } | Report::Exited { .. } => {}
+                stopped.incidents.extend(survived(&survivors));
+                stopped.unkillable = unkillable;
+            }
+            Some(Report::Started { .. } | Report::Refused { .. } | Report::Exited { .. }) | None => {
+                stopped.failure = Some(self.unguarded(stage, "was killed while the engine ran"));
             }
         }
         stopped
     }
+}
+
+/// Returns the incident of processes that outlived their engine and were ended, given as `name (id)`.
+pub(crate) fn survived(survivors: &[String]) -> Option<Failure> {
+    if survivors.is_empty() {
+        return None;
+    }
+    let message = format!("{} outlived the engine and were ended", survivors.join(", "));
+    let line = |survivor: &String| EvidenceLine::new("/proc", None, survivor);
+    let failure = Failure::new(FailureStage::Workload, FailureClass::ProcessSurvived, message);
+    Some(failure.with_evidence(survivors.iter().map(line)))
 }

@@ -180,7 +180,10 @@ pub(crate) fn block_error(error: RunBlockError) -> CommandError {
     let disk_full = error.is_disk_full();
     let exit = match &error {
         RunBlockError::IsolationMissing { .. } | RunBlockError::Workload(_) => Exit::Usage,
-        RunBlockError::Lease(_) | RunBlockError::Guard(_) | RunBlockError::Prepare(_) => Exit::Machine,
+        RunBlockError::Lease(_)
+        | RunBlockError::Guard(_)
+        | RunBlockError::Reaper(_)
+        | RunBlockError::Prepare(_) => Exit::Machine,
         RunBlockError::Sink(_) | RunBlockError::Scratch { .. } if disk_full => Exit::Machine,
         RunBlockError::Sink(_) | RunBlockError::Scratch { .. } | RunBlockError::Unkillable { .. } => Exit::Error,
     };
@@ -194,6 +197,7 @@ pub(crate) fn block_error(error: RunBlockError) -> CommandError {
         | RunBlockError::Scratch { .. }
         | RunBlockError::Prepare(_)
         | RunBlockError::Guard(_)
+        | RunBlockError::Reaper(_)
         | RunBlockError::Lease(_)
         | RunBlockError::Workload(_) => None,
     };

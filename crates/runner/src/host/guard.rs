@@ -97,6 +97,25 @@ pub struct StartGuardError {
     pub source: io::Error,
 }
 
+/// No report will ever come again: the guard has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the guard process has ended")]
+pub struct GuardGoneError;
+
+/// What a guard that was asked to stop has told until its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Farewell {
+    /// Its last reports. Without a [`Report::Ended`] it was killed.
+    pub reports: Vec<Report>,
+    /// Whether a signal held it, so that it couldn't watch the engine.
+    pub was_held: bool,
+}
+
+/// Returns whether a process is a guard of this program, by its arguments.
+pub fn is_guard(process: u32) -> bool {
+    matches!(process_table::arguments(process).as_slice(), [_, argument] if argument == ARGUMENT)
+}
+
 impl Guard {
     /// Starts a guard by `program` (this very program) and has it start the engine.
     ///
@@ -145,31 +164,50 @@ impl Guard {
         self.child.id()
     }
 
-    /// Returns the next report, or `None` when there is none within `patience` or ever again.
-    pub fn report(&self, patience: Duration) -> Option<Report> {
-        self.reports.recv_timeout(patience).ok()
+    /// Returns the next report, or `None` when there is none within `patience`.
+    ///
+    /// # Errors
+    /// Returns an error if the guard has ended. Its last report was [`Report::Ended`], or it was killed.
+    pub fn report(&self, patience: Duration) -> Result<Option<Report>, GuardGoneError> {
+        match self.reports.recv_timeout(patience) {
+            Ok(report) => Ok(Some(report)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(GuardGoneError),
+        }
     }
 
-    /// Asks for a graceful stop, and returns the reports until every process is gone.
-    pub fn stop(mut self, grace: Duration) -> Vec<Report> {
+    /// Lets a guard that is held go on, and returns whether it was.
+    fn let_go(&self) -> bool {
+        let is_held = process_table::is_held(self.process());
+        if is_held {
+            process_table::let_go(self.process());
+        }
+        is_held
+    }
+
+    /// Asks for a graceful stop, and returns what the guard tells until every process is gone.
+    pub fn stop(&mut self, grace: Duration) -> Farewell {
         let deadline = Instant::now() + grace + FOLLOW + DEATH + FOLLOW;
+        let mut was_held = self.let_go();
         if let Some(input) = self.input.as_mut() {
             // A guard that is gone has closed the pipe; its reports say how it ended.
             let _ = input.write_all(b"stop\n").and_then(|()| input.flush());
         }
         let mut reports = Vec::new();
-        loop {
-            match self.reports.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(report) => {
+        while Instant::now() < deadline {
+            match self.report(STEP) {
+                Ok(Some(report)) => {
                     let last = matches!(report, Report::Ended { .. });
                     reports.push(report);
                     if last {
-                        return reports;
+                        break;
                     }
                 }
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return reports,
+                Ok(None) => was_held |= self.let_go(),
+                Err(GuardGoneError) => break,
             }
         }
+        Farewell { reports, was_held }
     }
 }
 
@@ -182,6 +220,8 @@ impl Drop for Guard {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
             }
+            // One that an engine holds can't end it.
+            self.let_go();
             thread::sleep(STEP);
         }
         let _ = self.child.kill();

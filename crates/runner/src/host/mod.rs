@@ -4,4 +4,5 @@ pub mod client_thread;
 pub mod guard;
 pub mod network_trap;
 pub mod process_table;
+pub mod reaper;
 pub mod shared_folders;

@@ -97,6 +97,24 @@ pub fn kill(process: &ProcessInfo) -> bool {
     same && pid(process.pid).is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
 }
 
+/// Returns whether a process is held by a signal such as SIGSTOP, or by a debugger.
+pub fn is_held(process: u32) -> bool {
+    open(process).and_then(|process| process.stat().ok()).is_some_and(|stat| matches!(stat.state, 'T' | 't'))
+}
+
+/// Lets a process that is held go on.
+pub fn let_go(process: u32) {
+    if let Some(pid) = pid(process) {
+        // One that is gone can't be let go, and need not be.
+        let _ = kill_process(pid, Signal::CONT);
+    }
+}
+
+/// Returns a process's arguments, its program first.
+pub fn arguments(process: u32) -> Vec<String> {
+    open(process).and_then(|process| process.cmdline().ok()).unwrap_or_default()
+}
+
 /// Returns the kernel's id type for `pid`.
 pub fn pid(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
