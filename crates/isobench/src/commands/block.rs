@@ -38,7 +38,7 @@ pub(crate) fn run(args: &BlockArgs, context: Context) -> Result<Exit, CommandErr
         store.append(EventKind::BlockStarted { id: spec.id.clone(), order }).exit(Exit::Error)?;
     }
     let marker = marker(&args.out);
-    crate::coordinator::end_orphans(&marker);
+    crate::coordinator::end_orphans(&marker)?;
     let scratch = store.work().exit(Exit::Error)?.join("scratch");
     let block = BlockContext {
         program: &machine.program,

@@ -72,7 +72,7 @@ pub(crate) fn run(
         has_finished = matches!(event.kind, EventKind::RunEnded { end: RunEnd::Finished, .. });
         watch.seen(&event);
     }
-    let ended = end_orphans(&marker);
+    let ended = end_orphans(&marker)?;
     let is_done = matches!(progress.next(&plan).exit(Exit::Usage)?, Next::Finished);
     // Without its last event the run was killed just before it, and gets it now.
     if is_done && has_finished && store.open_attempts().is_empty() {

@@ -1,5 +1,6 @@
 //! What a coordinator that died left behind: processes are ended, attempts are closed with what was kept of them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -7,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use isobench_plan::progress::Progress;
 use isobench_runner::block;
-use isobench_runner::host::process_table;
+use isobench_runner::host::guard::is_guard;
+use isobench_runner::host::{process_table, reaper};
 use isobench_schema::block::BlockSpec;
 use isobench_schema::event::{BlockEnd, EventKind};
 use isobench_schema::format;
@@ -21,29 +23,43 @@ use crate::exit::{CommandError, Exit, WithExit as _};
 /// How long orphans may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(20);
+/// How many looks in a row must find nobody: a process that forks while the table is read may be missed by one.
+const LOOKS: u32 = 2;
 const SPEC: &str = "spec.json";
 
-/// Ends every process that carries the run's mark and every descendant of one, and returns their ids. The run's lock is
-/// held, so that they are nobody's.
-pub(crate) fn end_orphans(marker: &str) -> Vec<u32> {
-    let mut ended = Vec::new();
+/// Ends every process that carries the run's mark and every descendant of one, and returns their ids. The run's lock is held, so that they are nobody's.
+///
+/// # Errors
+/// Returns an error if some can't be ended.
+pub(crate) fn end_orphans(marker: &str) -> Result<Vec<u32>, CommandError> {
+    let mut ended = BTreeSet::new();
     let deadline = Instant::now() + PATIENCE;
-    loop {
+    let mut quiet = 0;
+    while quiet < LOOKS {
         let marked = process_table::marked(marker);
-        if marked.is_empty() || Instant::now() > deadline {
-            ended.sort_unstable();
-            ended.dedup();
-            return ended;
-        }
-        // A guard is the last that still knows those which threw the mark away: they are ended before it.
         let unmarked = marked.iter().flat_map(|process| process_table::descendants(process.pid));
-        let orphans: Vec<_> = unmarked.chain(marked.iter().cloned()).collect();
+        // A guard is the last that still knows those which threw the mark away, and what they fork while they are ended:
+        // it goes when it has nobody left.
+        let (guards, marked): (Vec<_>, Vec<_>) = marked.iter().cloned().partition(|process| is_guard(process.pid));
+        let others: Vec<_> = unmarked.chain(marked).filter(|process| !is_guard(process.pid)).collect();
+        let orphans = if others.is_empty() { guards } else { others };
+        if orphans.is_empty() {
+            quiet += 1;
+            continue;
+        }
+        quiet = 0;
+        if Instant::now() > deadline {
+            let left = reaper::names(&orphans).join(", ");
+            let message = format!("processes that an earlier command of this run has left can't be ended: {left}");
+            return Err(CommandError::new(Exit::Error, message).hint("end them by hand before going on"));
+        }
         for orphan in &orphans {
             process_table::kill(orphan);
-            ended.push(orphan.pid);
+            ended.insert(orphan.pid);
         }
         thread::sleep(STEP);
     }
+    Ok(ended.into_iter().collect())
 }
 
 /// Returns the folder of what only lives as long as an attempt.
