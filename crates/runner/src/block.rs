@@ -17,12 +17,14 @@ use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline};
 
 use crate::host::client_thread::Scheduling;
 use crate::host::reaper::{self, Reaper, UnkillableError};
-use crate::launch::{self, LaunchContext};
+use crate::launch::{self, Folders, LaunchContext};
 use crate::lease::{Lease, LeaseError};
 use crate::sink::{Sink, SinkError};
 
 /// How long a block waits for the device.
 const LEASE_PATIENCE: Duration = Duration::from_secs(4 * 3600);
+/// Where the temporary folders of launches are: the path of a socket in one must stay below 108 bytes.
+const TMP: &str = "/tmp";
 
 /// What a block needs of this machine.
 #[derive(Debug, Clone)]
@@ -35,8 +37,6 @@ pub struct BlockContext<'a> {
     pub scratch: &'a Path,
     /// What every process of the run is marked with; unique to the run on this machine.
     pub marker: &'a str,
-    /// A short private folder for temporary files of engines: the path of a socket in it must stay below 108 bytes.
-    pub tmp: &'a Path,
     /// How the measuring thread is scheduled.
     pub scheduling: Scheduling,
     /// The folder of leases.
@@ -219,7 +219,7 @@ pub fn evidence_in(scratch: &Path, launch: &LaunchId) -> Vec<(&'static str, Path
     launch::evidence_in(&scratch.join(launch.file_name()))
 }
 
-/// Runs a launch with a scratch folder of its own, which is gone afterwards.
+/// Runs a launch with folders of its own, which are gone afterwards.
 fn run_in_scratch(
     context: &LaunchContext<'_>,
     launch: LaunchId,
@@ -229,28 +229,54 @@ fn run_in_scratch(
     let failed = |source| RunBlockError::Scratch { path: folder.clone(), source };
     remove_folder(&folder).map_err(failed)?;
     fs::create_dir_all(&folder).map_err(failed)?;
-    empty_tmp(context.block.tmp)?;
+    let tmp = make_tmp(context.block.marker)?;
+    let folders = Folders { scratch: &folder, tmp: tmp.path() };
     let record = std::thread::scope(|scope| {
         // A thread of its own, because the client's scheduling is the thread's and must not be inherited by later work.
         let running = std::thread::Builder::new().name("launch".to_owned());
-        let running = running.spawn_scoped(scope, || launch::run(context, launch, &folder, sink)).map_err(failed)?;
+        let running = running.spawn_scoped(scope, || launch::run(context, launch, folders, sink)).map_err(failed)?;
         running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     // Also when the launch has ended in an error, nothing of it goes on.
     context.reaper.end_strays()?;
-    match (record, remove_folder(&folder).and_then(|()| remove_folder(context.block.tmp))) {
+    let tmp = tmp.keep();
+    match (record, remove_folder(&folder).and_then(|()| remove_folder(&tmp))) {
         (Ok(record), Ok(())) => Ok(record),
         (Ok(_), Err(source)) => Err(RunBlockError::Scratch { path: folder, source }),
         (Err(error), _) => Err(error),
     }
 }
 
-/// Makes the engines' folder of temporary files anew. One that another user has put there isn't taken.
-fn empty_tmp(tmp: &Path) -> Result<(), RunBlockError> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let failed = |source| RunBlockError::Scratch { path: tmp.to_owned(), source };
-    remove_folder(tmp).map_err(failed)?;
-    fs::DirBuilder::new().mode(0o700).create(tmp).map_err(failed)
+/// Makes a fresh folder for a launch's temporary files, which no other user can have put there before.
+fn make_tmp(marker: &str) -> Result<tempfile::TempDir, RunBlockError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut builder = tempfile::Builder::new();
+    let prefix = tmp_prefix(marker);
+    builder.prefix(&prefix).permissions(fs::Permissions::from_mode(0o700));
+    builder.tempdir_in(TMP).map_err(|source| RunBlockError::Scratch { path: PathBuf::from(TMP), source })
+}
+
+fn tmp_prefix(marker: &str) -> String {
+    format!("ib-{marker}-")
+}
+
+/// Removes the temporary folders that launches of the run have left when it was killed. Nothing of it may run any more.
+///
+/// What another user has put there under such a name stays.
+pub fn sweep_tmp(marker: &str) {
+    use std::os::unix::fs::MetadataExt as _;
+    let prefix = tmp_prefix(marker);
+    for entry in fs::read_dir(TMP).into_iter().flatten().flatten() {
+        let is_named = entry.file_name().to_string_lossy().starts_with(&prefix);
+        // This looks at the entry itself, also if it is a link.
+        let is_own = entry
+            .metadata()
+            .is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw());
+        if is_named && is_own {
+            // One that can't be removed is in nobody's way: the names are fresh.
+            let _ = remove_folder(&entry.path());
+        }
+    }
 }
 
 /// Removes a folder, also one that has write-protected folders in it. One that isn't there is no error.
@@ -286,5 +312,35 @@ fn refuse_unisolated(spec: &BlockSpec) -> Result<(), RunBlockError> {
     match spec.launches.iter().find(is_agent) {
         Some(launch) if !spec.allow_unisolated => Err(RunBlockError::IsolationMissing { arm: launch.arm.clone() }),
         Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_temporary_folders_of_a_killed_run_are_removed_and_a_link_leads_nowhere() {
+        let marker = format!("test{}", std::process::id());
+        let [mut tmp, mut other] = [&marker, &format!("{marker}x")].map(|marker| make_tmp(marker).unwrap());
+        for folder in [&mut tmp, &mut other] {
+            folder.disable_cleanup(true);
+            fs::write(folder.path().join("file"), "").unwrap();
+        }
+        let link = Path::new(TMP).join(format!("{}link", tmp_prefix(&marker)));
+        std::os::unix::fs::symlink(other.path(), &link).unwrap();
+        sweep_tmp(&marker);
+        let [is_there, is_other_there] = [&tmp, &other].map(|folder| folder.path().join("file").exists());
+        fs::remove_file(link).unwrap();
+        fs::remove_dir_all(other.path()).unwrap();
+        assert!(!is_there && is_other_there);
+    }
+
+    #[test]
+    fn a_temporary_folder_is_new_and_private() {
+        use std::os::unix::fs::MetadataExt as _;
+        let [first, second] = ["test", "test"].map(|marker| make_tmp(marker).unwrap());
+        assert_ne!(first.path(), second.path());
+        assert_eq!(first.path().metadata().unwrap().mode() & 0o777, 0o700);
     }
 }

@@ -53,10 +53,20 @@ pub(crate) struct LaunchContext<'a> {
     pub(crate) reaper: &'a Reaper,
 }
 
+/// The folders of a launch, which only live as long as it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Folders<'a> {
+    /// For evidence and everything private.
+    pub(crate) scratch: &'a Path,
+    /// For the engine's temporary files; its path is short.
+    pub(crate) tmp: &'a Path,
+}
+
 /// What a launch has come to so far.
 struct Progress<'a> {
     launch: &'a LaunchId,
     folder: &'a Path,
+    tmp: &'a Path,
     notes: Notes,
     incidents: Vec<Failure>,
     packages: Vec<String>,
@@ -77,19 +87,20 @@ pub(crate) fn unlaunched(context: &LaunchContext<'_>, launch: LaunchId, outcome:
     }
 }
 
-/// Runs a launch in `folder`, which the caller removes.
+/// Runs a launch in folders that the caller removes.
 ///
 /// # Errors
 /// Returns an error if the record can't be written or this machine can't do the work.
 pub(crate) fn run(
     context: &LaunchContext<'_>,
     launch: LaunchId,
-    folder: &Path,
+    folders: Folders<'_>,
     sink: &mut dyn Sink,
 ) -> Result<LaunchRecord, RunBlockError> {
     let begun = Instant::now();
-    let mut progress =
-        Progress { launch: &launch, folder, notes: Notes::default(), incidents: Vec::new(), packages: Vec::new() };
+    let Folders { scratch: folder, tmp } = folders;
+    let (notes, incidents, packages) = (Notes::default(), Vec::new(), Vec::new());
+    let mut progress = Progress { launch: &launch, folder, tmp, notes, incidents, packages };
     for name in FOLDERS {
         write(&folder.join(name), |path| fs::create_dir_all(path))?;
     }
@@ -261,7 +272,7 @@ fn serve_and_measure(
     let launched = Launched { command: &command, variables: variables.keys().collect(), folder: tree, port };
     write_json(&progress.folder.join(evidence::LAUNCH), &launched)?;
 
-    let own = [block.cache, block.scratch, progress.folder, block.leases, block.tmp];
+    let own = [block.cache, block.scratch, progress.folder, block.leases, progress.tmp];
     let shared = Snapshot::take(&own);
     sink.stage(progress.launch, LaunchStage::Starting)?;
     let start = Start {
@@ -346,7 +357,7 @@ fn variables(
     serve: &Serve<'_>,
 ) -> Result<BTreeMap<String, String>, String> {
     let spec = context.spec;
-    let mut given = clean_environment(&progress.folder.join("home"), context.block.tmp);
+    let mut given = clean_environment(&progress.folder.join("home"), progress.tmp);
     arm.prepared.add_to(&mut given, &progress.folder.join("caches"));
     crate::command::pass_variables(&mut given, spec.server.pass_environment.iter().map(String::as_str));
     let mut variables = BTreeMap::new();

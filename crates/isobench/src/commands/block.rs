@@ -14,7 +14,7 @@ use isobench_store::BlockStore;
 
 use super::Context;
 use crate::args::BlockArgs;
-use crate::coordinator::{block_error, marker, tmp_folder};
+use crate::coordinator::{block_error, marker};
 use crate::evidence::{self, Digests};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::interrupt;
@@ -45,7 +45,6 @@ pub(crate) fn run(args: &BlockArgs, context: Context) -> Result<Exit, CommandErr
         cache: &machine.cache,
         scratch: &scratch,
         marker: &marker,
-        tmp: &tmp_folder(&marker),
         scheduling: machine.scheduling,
         leases: &machine.leases,
         host: &machine.host,

@@ -45,11 +45,6 @@ pub(crate) fn marker(dir: &Path) -> String {
     Digest::of(path.as_os_str().as_encoded_bytes()).short().to_owned()
 }
 
-/// Returns the run's short folder for temporary files of engines.
-pub(crate) fn tmp_folder(marker: &str) -> PathBuf {
-    Path::new("/tmp").join(format!("ib-{marker}"))
-}
-
 /// Runs what the plan still wants, until it is done, interrupted or stopped by an error.
 ///
 /// # Errors
@@ -155,7 +150,6 @@ fn run_block(
         cache: &machine.cache,
         scratch: &scratch,
         marker,
-        tmp: &tmp_folder(marker),
         scheduling: machine.scheduling,
         leases: &machine.leases,
         host: &machine.host,

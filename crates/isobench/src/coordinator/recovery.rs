@@ -27,7 +27,8 @@ const STEP: Duration = Duration::from_millis(20);
 const LOOKS: u32 = 2;
 const SPEC: &str = "spec.json";
 
-/// Ends every process that carries the run's mark and every descendant of one, and returns their ids. The run's lock is held, so that they are nobody's.
+/// Ends every process that carries the run's mark and every descendant of one, removes their temporary folders, and
+/// returns their ids. The run's lock is held, so that they are nobody's.
 ///
 /// # Errors
 /// Returns an error if some can't be ended.
@@ -59,6 +60,7 @@ pub(crate) fn end_orphans(marker: &str) -> Result<Vec<u32>, CommandError> {
         }
         thread::sleep(STEP);
     }
+    block::sweep_tmp(marker);
     Ok(ended.into_iter().collect())
 }
 

@@ -144,8 +144,8 @@ impl Place {
     pub(crate) fn check_nothing_left(&self, run: &str) {
         let left = processes::of_run(&self.path(run), self.root());
         assert!(left.is_empty(), "{left:?}");
-        let tmp = processes::tmp_folder(&self.path(run));
-        assert!(!tmp.exists(), "{} is left", tmp.display());
+        let left = processes::tmp_folders(&self.path(run));
+        assert!(left.is_empty(), "{left:?}");
         let work = self.path(run).join("work");
         let left: Vec<_> = fs::read_dir(work).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
         assert!(left.is_empty(), "{left:?}");

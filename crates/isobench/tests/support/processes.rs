@@ -11,9 +11,11 @@ fn marker(run: &Path) -> String {
     Digest::of(fs::canonicalize(run).unwrap().as_os_str().as_bytes()).short().to_owned()
 }
 
-/// Returns a run's folder for temporary files of engines.
-pub(crate) fn tmp_folder(run: &Path) -> PathBuf {
-    Path::new("/tmp").join(format!("ib-{}", marker(run)))
+/// Returns a run's folders for temporary files of engines.
+pub(crate) fn tmp_folders(run: &Path) -> Vec<PathBuf> {
+    let name = format!("ib-{}", marker(run));
+    let entries = fs::read_dir("/tmp").unwrap().flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&name)).map(|entry| entry.path()).collect()
 }
 
 /// Returns the processes that carry a run's mark, that work in a test's folder, or whose arguments or variables name it.
