@@ -34,7 +34,7 @@ pub(crate) fn gather(
     }
     let scratch = tempfile::tempdir().exit(Exit::Machine)?;
     let log = scratch.path().join("log");
-    let context = PrepareContext { cache, scratch: scratch.path(), log: &log, timeout: PATIENCE, cancel };
+    let context = PrepareContext { cache, scratch: scratch.path(), log: &log, timeout: PATIENCE, cancel, reaper: None };
     for (name, revisions) in wanted {
         let opened = Repository::open(&name, &context).exit(Exit::Machine)?;
         let resolved = match opened {

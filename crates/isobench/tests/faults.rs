@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use isobench_schema::event::{BlockEnd, EventKind};
+use isobench_schema::event::{BlockEnd, EventKind, LaunchStage};
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::outcome::{LaunchRecord, Outcome, evidence};
 use isobench_testkit::{Fault, TaskText};
 use serde_json::Value;
-use support::{Place, arm, complete_launches, events};
+use support::{Place, Running, arm, complete_launches, events, wait_for_stage, wait_until};
 
 /// Where a fault shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -310,6 +310,52 @@ fn an_engine_that_removes_the_lease_costs_its_own_launch_alone() {
         }
     }
     assert!(blocks > 0);
+    place.check_sound("run");
+}
+
+/// Writes a task whose environments are built by a command of the shell.
+fn write_built(place: &Place, command: &str) {
+    let build = format!("python = \"absent\"\nbuild = [[\"/bin/sh\", \"-c\", {}]]\n", Value::from(command));
+    let built = text(place).toml().replacen("python = \"absent\"\n", &build, 1);
+    assert!(built.contains("build = "));
+    fs::write(place.path("task/task.toml"), built).unwrap();
+}
+
+#[test]
+fn what_a_build_leaves_running_is_ended_before_the_engine_starts() {
+    let place = Place::new();
+    let seen = place.path("seen");
+    write_built(&place, &format!("env -i setsid sleep 300 >/dev/null 2>&1 & echo $! >> {}", seen.display()));
+    let mut running = Running::start(&mut place.isobench(["run", "task", "--out", "run", "--quiet"]));
+    wait_for_stage(&place.path("run"), LaunchStage::Measuring);
+    // The sleeper's working folder is the environment.
+    let sleeper = fs::read_to_string(&seen).unwrap();
+    let cwd = fs::read_link(format!("/proc/{}/cwd", sleeper.trim()));
+    assert!(!cwd.is_ok_and(|folder| folder.starts_with(place.root())), "process {sleeper} still runs");
+    running.signal(rustix::process::Signal::INT);
+    running.finish();
+    place.check_sound("run");
+}
+
+#[test]
+fn a_build_that_outlives_a_killed_run_is_ended_by_the_next_command() {
+    let place = Place::new();
+    let begun = place.path("begun").display().to_string();
+    write_built(&place, &format!("test -e {begun} || {{ touch {begun}; setsid sleep 300 & sleep 300; }}"));
+    let mut running = Running::start(&mut place.isobench(["run", "task", "--out", "run", "--quiet"]));
+    wait_until("the build has begun", || Path::new(&begun).exists());
+    running.signal(rustix::process::Signal::KILL);
+    running.finish();
+    place.expect(0, &["run", "task", "--out", "run", "--quiet"]);
+    let ended = events(&place.path("run")).into_iter().find_map(|event| match event.kind {
+        EventKind::OrphansEnded { processes } => Some(processes.len()),
+        EventKind::RunStarted { .. }
+        | EventKind::BlockStarted { .. }
+        | EventKind::LaunchStage { .. }
+        | EventKind::BlockEnded { .. }
+        | EventKind::RunEnded { .. } => None,
+    });
+    assert!(ended.is_some_and(|ended| ended >= 1), "{ended:?}");
     place.check_sound("run");
 }
 

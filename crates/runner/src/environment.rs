@@ -26,7 +26,9 @@ use std::time::Duration;
 
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 
-use crate::command::RunCommandError;
+use crate::command::{Environment, RunCommandError, clean_environment};
+use crate::host::process_table;
+use crate::host::reaper::{Reaper, UnkillableError};
 
 pub use cache::evict;
 pub use manifest::{Entry, Manifest, OverlayNote};
@@ -45,9 +47,34 @@ pub struct PrepareContext<'a> {
     pub timeout: Duration,
     /// Set from elsewhere to give up.
     pub cancel: &'a AtomicBool,
+    /// The owner of the run's processes. Without one, what a command leaves running is nobody's.
+    pub reaper: Option<&'a Reaper>,
 }
 
 impl PrepareContext<'_> {
+    /// Returns the environment that every command starts from: clean, and with the run's mark, so that the command is
+    /// found and ended when the run is killed.
+    pub(crate) fn environment(&self, home: &Path, tmp: &Path) -> Environment {
+        let mut environment = clean_environment(home, tmp);
+        if let Some(reaper) = self.reaper {
+            environment.insert(process_table::RUN_MARKER.to_owned(), reaper.marker().into());
+        }
+        environment
+    }
+
+    /// Returns [`Self::environment`] with the context's own folders.
+    pub(crate) fn own_environment(&self) -> Environment {
+        self.environment(&self.scratch.join("home"), self.scratch)
+    }
+
+    /// Ends what a stranger's command has left running. Nothing else of the run must run.
+    pub(crate) fn end_strays(&self) -> Result<(), EnvironmentError> {
+        if let Some(reaper) = self.reaper {
+            reaper.end_strays()?;
+        }
+        Ok(())
+    }
+
     /// Returns the name under which evidence lines quote the log.
     pub(crate) fn log_name(&self) -> String {
         self.log.file_name().map_or_else(|| "log".to_owned(), |name| name.to_string_lossy().into_owned())
@@ -86,6 +113,9 @@ pub enum EnvironmentError {
         #[source]
         source: io::Error,
     },
+    /// What a command has left running can't be ended.
+    #[error(transparent)]
+    Unkillable(#[from] UnkillableError),
     /// A record can't be written as JSON.
     #[error("failed to write the record of an environment")]
     Json(#[from] serde_json::Error),
@@ -115,7 +145,7 @@ impl EnvironmentError {
                 | RunCommandError::Sink { source, .. }
                 | RunCommandError::Watch { source, .. },
             ) => source,
-            Self::Json(_) => return false,
+            Self::Json(_) | Self::Unkillable(_) => return false,
         };
         matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }

@@ -15,7 +15,7 @@ use isobench_schema::facts::ResolvedRevision;
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::ids::{CommitId, Digest, Revision};
 
-use crate::command::{Environment, Finished, Invocation, Watch, clean_environment, find_program};
+use crate::command::{Environment, Finished, Invocation, Watch, find_program};
 use crate::command::{pass_variables, run, run_into};
 use crate::environment::lock::FolderLock;
 use crate::environment::{EnvironmentError, PrepareContext, Stop, split};
@@ -303,7 +303,7 @@ impl<'a> Git<'a> {
             let message = "`git` isn't installed; install it with the system's package manager";
             Failure::new(FailureStage::Acquire, FailureClass::ToolMissing, message)
         })?;
-        let mut environment = clean_environment(&context.scratch.join("home"), context.scratch);
+        let mut environment = context.own_environment();
         for (name, value) in [
             ("GIT_CONFIG_NOSYSTEM", "1"),
             ("GIT_CONFIG_SYSTEM", "/dev/null"),

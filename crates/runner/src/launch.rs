@@ -208,6 +208,7 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
         log: &log,
         timeout: context.spec.limits.build_s.duration(),
         cancel: context.block.cancel,
+        reaper: Some(context.reaper),
     };
     let prepared = environment::prepare(&context.planned.environment, &prepare).map_err(RunBlockError::Prepare)?;
     let prepared = match prepared {
@@ -221,6 +222,8 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
         Err(failure) => return Ok(Err(failure)),
     };
     write_json(&progress.folder.join(evidence::STATIC_PROOF), &proven)?;
+    // What looks at the environment runs some of its code.
+    context.reaper.end_strays()?;
     progress.notes.timeline.environment_ms = millis(begun.elapsed());
     let measured = serve_and_measure(context, progress, &Arm { prepared: &prepared, proven: &proven }, sink)?;
     let unmodified = proof::verify_unmodified(&prepared).map_err(RunBlockError::Prepare)?;

@@ -9,7 +9,7 @@ use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage
 
 use super::venv::{Interpreter, VenvRecord};
 use super::{EnvironmentError, PrepareContext, Stop};
-use crate::command::{Ending, Environment, Invocation, RunCommandError, Watch, clean_environment, run};
+use crate::command::{Ending, Environment, Invocation, RunCommandError, Watch, run};
 
 /// Lines of a build's output that are kept as evidence.
 const EVIDENCE_LINES: usize = 20;
@@ -32,7 +32,7 @@ pub(super) fn build(
     let write_error = EnvironmentError::write(context.scratch);
     let home = tempfile::tempdir_in(context.scratch).map_err(&write_error)?;
     let tmp = tempfile::tempdir_in(context.scratch).map_err(&write_error)?;
-    let mut environment = clean_environment(home.path(), tmp.path());
+    let mut environment = context.environment(home.path(), tmp.path());
     environment.extend(REPRODUCIBLE.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())));
     if let Some(venv) = venv {
         venv.add_to(&mut environment);
@@ -78,6 +78,8 @@ fn run_one(
         }
         Err(error) => return Err(error.into()),
     };
+    // What it has left running could change the tree after it was read, or disturb a measurement.
+    context.end_strays()?;
     let class = match finished.ending {
         Ending::Exited(0) => return Ok(()),
         Ending::Cancelled => {

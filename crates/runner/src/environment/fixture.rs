@@ -37,7 +37,7 @@ impl Place {
 
     pub(crate) fn context(&self) -> PrepareContext<'_> {
         let (cache, scratch, log) = (&self.cache, &self.scratch, &self.log);
-        PrepareContext { cache, scratch, log, timeout: Duration::from_secs(120), cancel: &self.cancel }
+        PrepareContext { cache, scratch, log, timeout: Duration::from_secs(120), cancel: &self.cancel, reaper: None }
     }
 
     pub(crate) fn log(&self) -> String {

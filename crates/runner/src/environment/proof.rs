@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::manifest::{Entry, differences, scan};
 use super::{EnvironmentError, PrepareContext, Prepared, Stop, split};
-use crate::command::{Invocation, Watch, clean_environment, run_into};
+use crate::command::{Invocation, Watch, run_into};
 
 /// The most differing paths that a failure carries as evidence.
 const EVIDENCE_LINES: usize = 20;
@@ -127,7 +127,7 @@ fn resolve(
     let paths = std::iter::once(&prepared.tree).chain(&prepared.python_path);
     let paths: Vec<String> = paths.map(|path| path.to_string_lossy().into_owned()).collect();
     let names: Vec<&str> = modules.iter().map(String::as_str).chain(START_UP_MODULES.iter().copied()).collect();
-    let environment = clean_environment(&context.scratch.join("home"), context.scratch);
+    let environment = context.own_environment();
     let invocation = Invocation::new(python, context.scratch, environment).with(["-I", "-B", "-c", RESOLVE]);
     let invocation = invocation.with([serde_json::to_string(&paths)?, serde_json::to_string(&names)?]);
     let deadline = Instant::now() + context.timeout;

@@ -13,7 +13,7 @@ use super::super::safe_path::{link_stays_inside, relative, to_text};
 use super::super::{EnvironmentError, PrepareContext, Stop, manifest};
 use super::EVIDENCE_LINES;
 use super::parse::ParsedPatch;
-use crate::command::{Finished, Invocation, Watch, clean_environment, find_program, run_into};
+use crate::command::{Finished, Invocation, Watch, find_program, run_into};
 
 /// Applies the patch with `git apply`, first on a copy of the tree.
 pub(super) fn apply_with_git(
@@ -80,7 +80,7 @@ impl Git<'_> {
             let message = "`git` isn't installed; install it with the system's package manager";
             Failure::new(FailureStage::Acquire, FailureClass::ToolMissing, message)
         })?;
-        let mut environment = clean_environment(&self.context.scratch.join("home"), self.context.scratch);
+        let mut environment = self.context.own_environment();
         let ceiling = tree.parent().unwrap_or(tree);
         environment.insert("GIT_CEILING_DIRECTORIES".to_owned(), ceiling.into());
         for (name, value) in [

@@ -9,9 +9,7 @@ use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 
 use super::super::{EnvironmentError, PrepareContext, Stop};
 use super::Interpreter;
-use crate::command::{
-    Ending, Environment, Invocation, Watch, clean_environment, find_program, pass_package_variables, run,
-};
+use crate::command::{Ending, Environment, Invocation, Watch, find_program, pass_package_variables, run};
 
 /// Lines of an installer's output that are kept as evidence.
 const EVIDENCE_LINES: usize = 20;
@@ -88,7 +86,7 @@ fn check_requirement(requirement: &str) -> Result<(), Failure> {
 }
 
 fn environment(scratch: &Path, context: &PrepareContext<'_>) -> Environment {
-    let mut environment = clean_environment(scratch, scratch);
+    let mut environment = context.environment(scratch, scratch);
     pass_package_variables(&mut environment);
     for (name, folder) in [("UV_CACHE_DIR", "uv"), ("PIP_CACHE_DIR", "pip")] {
         environment.entry(name.to_owned()).or_insert_with(|| context.cache.join("packages").join(folder).into());
@@ -173,7 +171,10 @@ impl Installer<'_> {
         let invocation = Invocation::new(program, self.scratch, self.environment.clone()).with(arguments);
         let deadline = Instant::now() + self.context.timeout;
         let watch = Watch { log: self.context.log, deadline, cancel: self.context.cancel };
-        Ok(run(&invocation, &watch)?)
+        let finished = run(&invocation, &watch)?;
+        // Packages run code of their own to be built.
+        self.context.end_strays()?;
+        Ok(finished)
     }
 
     fn check(&self, finished: &crate::command::Finished, what: &str) -> Result<(), Stop> {

@@ -7,7 +7,7 @@ use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use serde::Deserialize;
 
 use super::super::{PrepareContext, Stop};
-use crate::command::{Invocation, RunCommandError, Watch, clean_environment, find_program, run_into};
+use crate::command::{Invocation, RunCommandError, Watch, find_program, run_into};
 
 /// Prints what an interpreter is and has. `-I` keeps the working folder, `PYTHON*` and the user's packages out of it.
 const INSPECT: &str = r#"
@@ -102,7 +102,7 @@ fn ask_uv(wanted: &str, context: &PrepareContext<'_>) -> Result<Option<PathBuf>,
 
 /// Returns what the program prints, if it can be started and succeeds.
 fn output_of(program: &Path, arguments: &[&str], context: &PrepareContext<'_>) -> Result<Option<String>, Stop> {
-    let environment = clean_environment(&context.scratch.join("home"), context.scratch);
+    let environment = context.own_environment();
     let invocation = Invocation::new(program, context.scratch, environment).with(arguments.iter().copied());
     let deadline = Instant::now() + context.timeout;
     let watch = Watch { log: context.log, deadline, cancel: context.cancel };
