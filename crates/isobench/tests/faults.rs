@@ -265,7 +265,7 @@ fn a_port_that_a_process_outside_the_engine_owns_spoils_the_block_and_at_last_th
 const GUARD: &str = "$(cut -d ' ' -f 4 /proc/$PPID/stat)";
 
 #[test]
-fn an_engine_that_ends_or_holds_its_guard_is_charged_and_ended() {
+fn an_engine_that_ends_or_holds_its_guard_or_becomes_another_is_charged_and_ended() {
     let place = Place::new();
     let shell = |command: &str| -> &'static str { format!("shell=7 {command}").leak() };
     let kill = shell(&format!("env -i setsid sleep 300 & kill -9 {GUARD}"));
@@ -274,6 +274,7 @@ fn an_engine_that_ends_or_holds_its_guard_is_charged_and_ended() {
     let rows = [
         Row { agent: "kill", ..row(kill, Shows::Failed, died, "workload", "engine, was killed", failed) },
         Row { agent: "hold", ..row(hold, Shows::Failed, died, "workload", "engine, was held by a signal", failed) },
+        row("leave-folder=23", Shows::Failed, "environment-unproven", "verify", "/tree", "invalid"),
     ];
     let launches = check(&place, text(&place), &rows, &[]);
     let killed = launches.iter().find(|record| record.launch.arm.to_string() == "agent:kill").unwrap();

@@ -70,6 +70,21 @@ pub(crate) fn prove(expected: &Expected<'_>) -> Result<LiveProof, Failure> {
     })
 }
 
+/// Checks that two proofs of one launch are of one process that runs one program.
+///
+/// # Errors
+/// Returns `environment-unproven` with what was found first and last.
+pub(crate) fn compare(before: &LiveProof, after: &LiveProof) -> Result<(), Failure> {
+    let facts = |proof: &LiveProof| format!("process {} with {}", proof.process, proof.executable);
+    let [first, last] = [facts(before), facts(after)];
+    if first == last {
+        return Ok(());
+    }
+    let line = |source: &str, text: &str| EvidenceLine::new(source, None, text);
+    let message = format!("the port was owned by {first} before the measurement and by {last} after it");
+    Err(unproven(message).with_evidence([line("before", &first), line("after", &last)]))
+}
+
 /// Returns the mapped libraries of the tree with their digests, and the others by path.
 fn libraries(expected: &Expected<'_>) -> Result<(BTreeMap<String, Digest>, Vec<String>), Failure> {
     let tree = canonical(expected.tree);
@@ -135,7 +150,7 @@ fn canonical(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn unproven(message: String) -> Failure {
+pub(crate) fn unproven(message: String) -> Failure {
     Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message)
 }
 
@@ -198,6 +213,22 @@ mod tests {
     fn the_running_program_is_the_planned_one() {
         check("sleep", &[], Ok(()));
         check("/bin/sleep", &[], Ok(()));
+    }
+
+    #[test]
+    fn two_proofs_are_of_one_process_and_one_program() {
+        let proof = |process, executable: &str| LiveProof {
+            process,
+            executable: executable.to_owned(),
+            ..LiveProof::default()
+        };
+        let first = proof(7, "/bin/engine");
+        assert_eq!(compare(&first, &first.clone()), Ok(()));
+        for other in [proof(8, "/bin/engine"), proof(7, "/bin/other")] {
+            let failure = compare(&first, &other).unwrap_err();
+            assert_eq!(failure.class, FailureClass::EnvironmentUnproven);
+            assert_eq!(failure.evidence.len(), 2, "{failure:?}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use isobench_loadgen::get::get;
 use isobench_loadgen::record::RecordWriter;
 use isobench_loadgen::schedule::Schedules;
 use isobench_schema::block::BlockSpec;
+use isobench_schema::environment::LiveProof;
 use isobench_schema::event::LaunchStage;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::LaunchId;
@@ -142,7 +143,7 @@ impl Session<'_> {
             return Ok(Err(stranger(server, expect).unwrap_or(failure)));
         }
         sink.stage(self.load.launch, LaunchStage::Ready)?;
-        attempt!(self.prove(server, expect).await?);
+        let proof = attempt!(self.prove(server, expect).await?);
 
         sink.stage(self.load.launch, LaunchStage::WarmUp)?;
         let warming = Instant::now();
@@ -157,7 +158,8 @@ impl Session<'_> {
         notes.client = stamp.and_then(Stamp::since);
         notes.shared_memory = process_table::shared_memory(&server.processes());
         attempt!(self.phase(server, writer, Phase::ProbeAfter).await?);
-        Ok(self.check_network(server))
+        attempt!(self.check_network(server));
+        Ok(still_proven(server, expect, &proof))
     }
 
     /// Waits until the engine is ready, or the run is interrupted.
@@ -235,7 +237,7 @@ impl Session<'_> {
         Failure::new(FailureStage::Workload, FailureClass::WorkloadTimeout, message).with_evidence(lines)
     }
 
-    async fn prove(&self, server: &Server, expect: &Expect<'_>) -> Step<()> {
+    async fn prove(&self, server: &Server, expect: &Expect<'_>) -> Step<LiveProof> {
         let process = attempt!(server.owner());
         let mut proof = attempt!(live::prove(&expect(process)));
         let path = crate::engine::version_path(self.load.spec.engine);
@@ -245,7 +247,7 @@ impl Session<'_> {
             proof.claimed_version = Some(String::from_utf8_lossy(&reply.body).chars().take(300).collect());
         }
         write_json(&self.load.folder.join(evidence::LIVE_PROOF), &proof)?;
-        Ok(Ok(()))
+        Ok(Ok(proof))
     }
 
     fn check_network(&self, server: &Server) -> Result<(), Failure> {
@@ -278,6 +280,15 @@ fn stranger(server: &Server, expect: &Expect<'_>) -> Option<Failure> {
     let failure = live::prove(&expect(process)).err()?;
     // One that has ended meanwhile can't be looked at, which proves nothing.
     process_table::executable(process).map(|_| failure)
+}
+
+/// Checks that the program that has answered last is the one that was proven before the first: it may have given its port
+/// to another one meanwhile, or have become another one.
+fn still_proven(server: &mut Server, expect: &Expect<'_>, before: &LiveProof) -> Result<(), Failure> {
+    let found = server.owner().map_err(|failure| live::unproven(failure.message).with_evidence(failure.evidence));
+    let same = found.and_then(|process| live::prove(&expect(process))).and_then(|after| live::compare(before, &after));
+    // One that has just ended has no port either.
+    same.map_err(|failure| server.ended(FailureStage::Workload).unwrap_or(failure))
 }
 
 /// Returns the failure of an engine whose requests fail because it is about to be seen as ended.
