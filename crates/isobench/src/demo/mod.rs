@@ -19,6 +19,12 @@ pub(crate) const AGENTS: &[&str] = &["optimised", "no-op", "crash", "short", "ga
 /// The shortest measured window of the demo, in seconds: a deviation, so that it ends in minutes.
 pub(crate) const MIN_WINDOW_S: f64 = 1.0;
 
+/// Requests under way at any time.
+pub(crate) const CONCURRENCY: u32 = 4;
+
+/// Tokens of each answer.
+pub(crate) const OUTPUT_TOKENS: u32 = 48;
+
 /// Why the demo can't be laid down.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LayDownError {
@@ -130,9 +136,9 @@ health = "/health"
 kind = "serving"
 api = "completions"
 requests = {requests}
-output-tokens = 48
+output-tokens = {OUTPUT_TOKENS}
 ignore-eos = true
-arrival = {{ kind = "closed", concurrency = 4 }}
+arrival = {{ kind = "closed", concurrency = {CONCURRENCY} }}
 prompts = {{ kind = "words", input-tokens = 32 }}
 warm-up-requests = 8
 probes = {{ count = 4, output-tokens = 32 }}
