@@ -66,18 +66,14 @@ pub enum TakeInError {
         id: BlockId,
     },
     /// It ran by another specification than the run's plan gives it.
-    #[error("the block in `{dir}` isn't `{id}` as the run's plan has it: `{key}` is {found}, and the plan says {planned}")]
+    #[error("the block in `{dir}` isn't `{id}` as the run's plan has it: {difference}")]
     OtherSpec {
         /// The folder.
         dir: PathBuf,
         /// The attempt.
         id: BlockId,
-        /// The first key that differs, with those that it is in.
-        key: String,
-        /// Its value in the folder, shortened.
-        found: String,
-        /// Its value in the plan, shortened.
-        planned: String,
+        /// The first key that differs, with its two values, shortened.
+        difference: String,
     },
     /// The specification can't be written as JSON to be compared.
     #[error("the specification in `{dir}` can't be compared")]
@@ -191,8 +187,8 @@ fn check_spec(dir: &Path, found: &BlockSpec, planned: &BlockSpec) -> Result<(), 
         Some(text) if text.chars().count() > SHOWN => text.chars().take(SHOWN).chain(['…']).collect(),
         Some(text) => text,
     };
-    let (dir, id) = (dir.to_owned(), found.id.clone());
-    Err(TakeInError::OtherSpec { dir, id, key, found: shown(found_value), planned: shown(planned_value) })
+    let difference = format!("`{key}` is {}, and the plan says {}", shown(found_value), shown(planned_value));
+    Err(TakeInError::OtherSpec { dir: dir.to_owned(), id: found.id.clone(), difference })
 }
 
 /// Returns the first place where two values differ, as deep as both have it, with the two values there.
