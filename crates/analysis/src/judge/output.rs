@@ -140,11 +140,7 @@ fn measured(margin: f64, block: &Block<'_>, arm: &ArmId, digest: &LaunchDigest) 
 }
 
 /// Compares the answers that the seed drew from the window, by how far they agree.
-fn drawn_answers(
-    margin: f64,
-    [baseline, digest]: [&LaunchDigest; 2],
-    human: Option<&LaunchDigest>,
-) -> Option<Failure> {
+fn drawn_answers(margin: f64, [baseline, digest]: [&LaunchDigest; 2], human: Option<&LaunchDigest>) -> Option<Failure> {
     let found = agreement(&baseline.answers, &digest.answers)?;
     let control = human.and_then(|human| agreement(&baseline.answers, &human.answers));
     let bound = control.filter(|control| *control < 1.0 - margin).map_or(1.0 - margin, |control| control / 2.0);

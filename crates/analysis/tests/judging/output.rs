@@ -1,6 +1,8 @@
 //! The output check and the bound of belief, beside the baseline.
 
-use crate::support::{answers, arm, attempts, broken, failed, find, scaled, spec, task, verdicts, window, with, wobble};
+use crate::support::{
+    answers, arm, attempts, broken, failed, find, scaled, spec, task, verdicts, window, with, wobble,
+};
 use isobench_analysis::judge;
 use isobench_analysis::launch::LaunchInput;
 use isobench_analysis::measure::LaunchDigest;

@@ -53,7 +53,11 @@ fn launches_that_do_not_count_are_not_compared() {
     assert_eq!(rows.as_array().unwrap().len(), 4, "{rows:#}");
     for row in rows.as_array().unwrap() {
         let counts = !row["arm"].as_str().unwrap().starts_with("agent:");
-        assert_eq!((&row["blocks"], row["log_ratio"].is_f64()), (&(if counts { 2 } else { 0 }).into(), counts), "{row:#}");
+        assert_eq!(
+            (&row["blocks"], row["log_ratio"].is_f64()),
+            (&(if counts { 2 } else { 0 }).into(), counts),
+            "{row:#}"
+        );
     }
     let told = place.expect(0, &["compare", "one", "two"]).stdout;
     assert!(told.contains("task agent:garbage: no block of both runs has the same seed and counts"), "{told}");

@@ -136,8 +136,16 @@ fn a_block_that_is_complete_or_ended_otherwise_in_the_run_is_refused() {
     };
     for (ended, attempt, expected) in [
         (block_ended(0, 1), 2, "the block in `DIR` is complete in the run already, by `task/block-0/attempt-1`"),
-        (interrupted(), 1, "`task/block-0/attempt-1` has ended in the run already, interrupted, and in another way in `DIR`"),
-        (block_ended(0, 1), 1, "`task/block-0/attempt-1` has ended in the run already, complete, and in another way in `DIR`"),
+        (
+            interrupted(),
+            1,
+            "`task/block-0/attempt-1` has ended in the run already, interrupted, and in another way in `DIR`",
+        ),
+        (
+            block_ended(0, 1),
+            1,
+            "`task/block-0/attempt-1` has ended in the run already, complete, and in another way in `DIR`",
+        ),
     ] {
         let (run, block) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut store = create(run.path());
