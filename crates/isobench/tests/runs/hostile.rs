@@ -4,6 +4,9 @@ use std::fs;
 use std::io::Write as _;
 use std::process::Command;
 
+use isobench_schema::failure::FailureClass;
+use isobench_schema::outcome::{Outcome, evidence};
+use isobench_testkit::Fault;
 use serde_json::Value;
 
 use crate::support::{Place, complete_launches};
@@ -163,4 +166,41 @@ fn a_repository_or_revision_that_could_be_an_option_or_a_command_is_refused() {
         assert!(matches!(refused.code, Some(2 | 4)), "{to}: {refused:?}");
         assert!(!ran.exists(), "{to}");
     }
+}
+
+#[test]
+fn an_engine_that_touches_its_evidence_is_charged_with_it_and_never_stops_the_run() {
+    let place = Place::new();
+    let mut text = place.task_text();
+    text.blocks = 1;
+    // Before the engine listens, or with the seventh request, which is in the window.
+    let cases = [
+        ("removing", 7, "rm $HOME/../requests.jsonl", "found: nothing"),
+        ("linking", 7, "ln -sf /etc/hostname $HOME/../requests.jsonl", "found: nothing"),
+        ("adding", 7, "echo more >> $HOME/../requests.jsonl", "found: "),
+        ("piping", 0, "mkfifo $HOME/../proof.live.json", "File exists"),
+    ];
+    for (name, request, command, _) in cases {
+        text = place.with_faults(text, name, &[Fault::Shell(request, command.to_owned())]);
+    }
+    let links = "cd $HOME/.. && rm server.stdout launch.json && mkdir launch.json && ln -s /dev/zero server.stdout";
+    text = place.with_faults(text, "harmless", &[Fault::Shell(7, links.to_owned())]);
+    place.write_task(&text);
+    place.expect(100, &["run", "task", "--out", "run", "--allow-unisolated", "--quiet"]);
+    let launches = complete_launches(&place.path("run"));
+    assert_eq!(launches.len(), 7);
+    let of = |name: &str| {
+        let arm = format!("agent:{name}");
+        launches.iter().find(|record| record.launch.arm.to_string() == arm).unwrap()
+    };
+    for (name, _, _, line) in cases {
+        let Outcome::Failed { failure } = &of(name).outcome else { panic!("{name}: {:?}", of(name)) };
+        assert_eq!(failure.class, FailureClass::EvidenceAltered, "{name}: {failure:?}");
+        assert!(failure.evidence.iter().any(|found| found.text.contains(line)), "{name}: {failure:?}");
+    }
+    let harmless = of("harmless");
+    assert_eq!(harmless.outcome, Outcome::Measured);
+    let kept = |name: &str| harmless.evidence.contains_key(name);
+    assert!(kept(evidence::REQUESTS) && !kept(evidence::SERVER_STDOUT) && !kept(evidence::LAUNCH), "{harmless:?}");
+    place.check_sound("run");
 }
