@@ -5,6 +5,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use isobench_schema::failure::EvidenceLine;
+use rustix::fs::{Mode, OFlags};
 
 /// How much of a log's end is searched.
 const END: u64 = 256 * 1024;
@@ -12,7 +13,7 @@ const END: u64 = 256 * 1024;
 const LAST_LINES: usize = 12;
 
 /// Returns the lines that tell most of a log's end: the last one that names an error first, then the last ones.
-/// A log that is absent or empty has none.
+/// A log that is absent, empty or no plain file has none.
 pub(crate) fn telling_lines(path: &Path, name: &str) -> Vec<EvidenceLine> {
     let Ok((first, text)) = end_of(path) else { return Vec::new() };
     let lines: Vec<(u64, &str)> = (first..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
@@ -30,8 +31,14 @@ fn names_error(line: &str) -> bool {
 
 /// Returns the number of the first line of a file's end, and that end, which begins with a whole line.
 fn end_of(path: &Path) -> io::Result<(u64, String)> {
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
+    // The engine may have put a pipe, which would block, or a link in its place.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let data = file.metadata()?;
+    if !data.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
+    }
+    let length = data.len();
     let start = length.saturating_sub(END);
     let mut first = 1;
     if start > 0 {
@@ -83,6 +90,19 @@ mod tests {
         ];
         check(log, &expected);
         check("", &[]);
+    }
+
+    #[test]
+    fn a_pipe_or_link_in_the_place_of_a_log_tells_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, pipe, link) = (folder.path().join("log"), folder.path().join("pipe"), folder.path().join("link"));
+        std::fs::write(&log, "said\n").unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        std::os::unix::fs::symlink(&log, &link).unwrap();
+        for (path, lines) in [(&log, 1), (&pipe, 0), (&link, 0), (&folder.path().to_owned(), 0)] {
+            assert_eq!(telling_lines(path, "server.stderr").len(), lines, "{}", path.display());
+        }
     }
 
     #[test]
