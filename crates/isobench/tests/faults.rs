@@ -279,9 +279,8 @@ fn an_engine_that_ends_or_holds_its_guard_or_becomes_another_is_charged_and_ende
     let launches = check(&place, text(&place), &rows, &[]);
     let killed = launches.iter().find(|record| record.launch.arm.to_string() == "agent:kill").unwrap();
     let survived = killed.incidents.iter().find(|incident| incident.class == FailureClass::ProcessSurvived).unwrap();
-    for name in ["isobench-fake-e", "sleep"] {
-        assert!(survived.message.contains(name), "{survived}");
-    }
+    // The sleeper may not have become that program yet.
+    assert!(survived.message.contains("isobench-fake-e") && survived.evidence.len() >= 2, "{survived:?}");
 }
 
 #[test]

@@ -174,10 +174,9 @@ pub(crate) fn block_error(error: RunBlockError) -> CommandError {
     let disk_full = error.is_disk_full();
     let exit = match &error {
         RunBlockError::IsolationMissing { .. } | RunBlockError::Workload(_) => Exit::Usage,
-        RunBlockError::Lease(_)
-        | RunBlockError::Guard(_)
-        | RunBlockError::Reaper(_)
-        | RunBlockError::Prepare(_) => Exit::Machine,
+        RunBlockError::Lease(_) | RunBlockError::Guard(_) | RunBlockError::Reaper(_) | RunBlockError::Prepare(_) => {
+            Exit::Machine
+        }
         RunBlockError::Sink(_) | RunBlockError::Scratch { .. } if disk_full => Exit::Machine,
         RunBlockError::Sink(_) | RunBlockError::Scratch { .. } | RunBlockError::Unkillable { .. } => Exit::Error,
     };
