@@ -6,8 +6,9 @@ mod export;
 mod tests;
 
 use std::cell::Cell;
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{Seek as _, Write as _};
+use std::io::{self, BufWriter, IntoInnerError, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -177,9 +178,9 @@ impl Repository {
         }
         let git = Git::local(&self.git_dir, context)?;
         // A revision holds no line end and none of git's syntax, so it is never a second question or a range.
-        let questions: String = asked.iter().map(|(revision, _)| format!("{revision}^{{commit}}\n")).collect();
+        let questions = asked.iter().map(|(revision, _)| format!("{revision}^{{commit}}"));
         let mut invocation = git.invocation(["cat-file", "--batch-check=%(objectname)"]);
-        invocation.stdin = Some(git.input(questions.as_bytes())?);
+        invocation.stdin = Some(git.input(questions)?);
         let mut output = Vec::new();
         let finished = run_into(&invocation, &git.watch(), &mut output)?;
         git.check(&finished, || format!("the revisions of `{}` can't be looked up", self.address))?;
@@ -347,13 +348,15 @@ impl<'a> Git<'a> {
         Watch { log: self.context.log, deadline: Instant::now() + self.context.timeout, cancel: self.context.cancel }
     }
 
-    /// Returns a file from which git reads these bytes.
-    fn input(&self, bytes: &[u8]) -> Result<File, EnvironmentError> {
-        let write = || {
-            let mut file = tempfile::tempfile_in(self.context.scratch)?;
-            file.write_all(bytes)?;
+    /// Returns a file from which git reads these lines.
+    fn input(&self, lines: impl Iterator<Item = impl Display>) -> Result<File, EnvironmentError> {
+        let write = || -> io::Result<File> {
+            let mut file = BufWriter::new(tempfile::tempfile_in(self.context.scratch)?);
+            for line in lines {
+                writeln!(file, "{line}")?;
+            }
             file.rewind()?;
-            Ok(file)
+            file.into_inner().map_err(IntoInnerError::into_error)
         };
         write().map_err(EnvironmentError::write(self.context.scratch))
     }

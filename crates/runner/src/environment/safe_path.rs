@@ -7,6 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 /// The longest file name that file systems take, in bytes.
 const LONGEST_NAME: usize = 255;
+/// The longest path inside a tree, in bytes: with the tree's own it must stay below the 4096 that Linux takes.
+const LONGEST_PATH: usize = 2048;
 /// How many links are followed before a chain counts as endless, as in Linux.
 const MOST_LINKS: u32 = 40;
 
@@ -17,6 +19,9 @@ pub(crate) fn relative(bytes: &[u8]) -> Result<&Path, &'static str> {
     }
     if bytes.starts_with(b"/") {
         return Err("is absolute");
+    }
+    if bytes.len() > LONGEST_PATH {
+        return Err("is longer than 2048 bytes");
     }
     for name in bytes.split(|byte| *byte == b'/') {
         match name {
@@ -115,7 +120,7 @@ mod tests {
 
     #[test]
     fn only_plain_relative_paths_may_be_written() {
-        let long = [b'a'; 256];
+        let (long, deep) = ([b'a'; 256], b"a/".repeat(1025));
         for (bytes, expected) in [
             (b"a/b.py".as_slice(), None),
             (b"a b/\xff\n\\".as_slice(), None),
@@ -129,6 +134,7 @@ mod tests {
             (b"./a".as_slice(), Some("has a component `.` or `..`")),
             (b"a/.GiT/hooks/x".as_slice(), Some("has a component `.git`")),
             (b"a\0b".as_slice(), Some("has a zero byte")),
+            (deep.as_slice(), Some("is longer than 2048 bytes")),
             (long.as_slice(), Some("has a component of more than 255 bytes")),
         ] {
             assert_eq!(relative(bytes).err(), expected, "{}", bytes.escape_ascii());

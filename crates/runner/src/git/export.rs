@@ -134,9 +134,8 @@ fn write_files(
     folder: &Path,
     blobs: &[&Entry],
 ) -> Result<Vec<(PathBuf, Vec<u8>)>, Stop> {
-    let names: String = blobs.iter().map(|blob| format!("{}\n", blob.object)).collect();
     let mut invocation = git.invocation(["cat-file", "--batch", "--buffer"]);
-    invocation.stdin = Some(git.input(names.as_bytes())?);
+    invocation.stdin = Some(git.input(blobs.iter().map(|blob| &blob.object))?);
     let mut files = Files { folder, blobs: blobs.iter(), links: Vec::new(), state: State::Head(Vec::new()) };
     let result = run_into(&invocation, &git.watch(), &mut files);
     let Files { mut blobs, links, state, .. } = files;
@@ -247,19 +246,23 @@ impl Write for Files<'_> {
     }
 }
 
-/// Gives every file, link and folder under `folder` the fixed time stamp and every folder the mode 755.
+/// Gives every file and folder under `folder` the fixed time stamp and every folder the mode 755.
 fn set_times(folder: &Path) -> io::Result<()> {
     let time = SystemTime::UNIX_EPOCH + TIME_STAMP;
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            set_times(&entry.path())?;
-        } else if kind.is_file() {
-            File::open(entry.path())?.set_modified(time)?;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                File::open(entry.path())?.set_modified(time)?;
+            }
         }
+        let handle = File::open(&folder)?;
+        handle.set_permissions(std::fs::Permissions::from_mode(0o755))?;
+        handle.set_modified(time)?;
     }
-    let handle = File::open(folder)?;
-    handle.set_permissions(std::fs::Permissions::from_mode(0o755))?;
-    handle.set_modified(time)
+    Ok(())
 }
