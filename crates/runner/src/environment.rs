@@ -14,6 +14,7 @@ pub(crate) mod lock;
 mod manifest;
 mod overlay;
 mod prepare;
+pub(crate) mod remove;
 pub(crate) mod safe_path;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 //! absolute paths into what they make, and under a lock per entry.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use isobench_schema::format::{Stored, from_slice, to_pretty};
@@ -13,6 +13,7 @@ use isobench_schema::ids::EnvironmentId;
 
 use super::lock::FolderLock;
 use super::manifest::Manifest;
+use super::remove::discard;
 use super::{EnvironmentError, PrepareContext, Prepared, Stop};
 
 /// The file that makes an entry whole.
@@ -39,7 +40,7 @@ impl CacheEntry {
 
     /// Returns the entry's folder, emptied of what a crash may have left.
     pub(super) fn start_anew(&self) -> Result<(), EnvironmentError> {
-        remove_whole(&self.folder)?;
+        discard(&self.folder)?;
         std::fs::create_dir_all(&self.folder).map_err(EnvironmentError::write(&self.folder))
     }
 
@@ -72,63 +73,15 @@ pub(super) fn write_record<T: Stored>(folder: &Path, record: &T) -> Result<(), E
     write(&to_pretty(record)?).map_err(EnvironmentError::write(&place))
 }
 
-/// Removes a folder, its record first, so that no half of it is ever taken for whole.
-pub(super) fn remove_whole(folder: &Path) -> Result<(), EnvironmentError> {
-    let record = folder.join(RECORD);
-    absent_is_fine(std::fs::remove_file(&record)).map_err(EnvironmentError::write(&record))?;
-    absent_is_fine(remove_tree(folder)).map_err(EnvironmentError::write(folder))
-}
-
-fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
-}
-
-/// Removes a folder and what is in it, also if the measured code took away the permission to do so.
-fn remove_tree(folder: &Path) -> io::Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_folders(folder)?;
-            std::fs::remove_dir_all(folder)
-        }
-        result => result,
-    }
-}
-
-fn open_folders(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            open_folders(&entry.path())?;
-        }
-    }
-    Ok(())
-}
-
 /// Removes an environment that can no longer be trusted from the cache; the next one to ask for it makes it again. If its
-/// virtual environment was changed too, that one goes as well.
+/// virtual environment was changed too, that one goes as well, and with it every environment that was made from it.
 ///
 /// # Errors
-/// Returns an error if the files can't be removed. The entry then still doesn't count as whole.
+/// Returns an error if the files are still in their place. What can be moved away but not removed is no error: measured
+/// code decides what it holds.
 pub fn evict(prepared: &Prepared) -> Result<(), EnvironmentError> {
     if let Some(venv) = prepared.manifest.venv.as_ref().filter(|venv| !venv.is_unchanged()) {
-        remove_whole(&venv.folder)?;
+        discard(&venv.folder)?;
     }
-    // Out of the way at once, so that a process that prepares it meanwhile starts from nothing.
-    let folder = &prepared.folder;
-    let record = folder.join(RECORD);
-    absent_is_fine(std::fs::remove_file(&record)).map_err(EnvironmentError::write(&record))?;
-    let Some(parent) = folder.parent() else { return Ok(()) };
-    let aside = tempfile::Builder::new().prefix("evicted-").tempdir_in(parent);
-    let aside = aside.map_err(EnvironmentError::write(parent))?.keep();
-    match std::fs::rename(folder, aside.join("entry")) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(EnvironmentError::write(folder)(error)),
-    }
-    absent_is_fine(remove_tree(&aside)).map_err(EnvironmentError::write(&aside))
+    discard(&prepared.folder)
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use isobench_schema::environment::{EngineKind, EnvironmentSpec, Python, Rung, Source};
 use isobench_schema::ids::CommitId;
+use rustix::fs::{Mode, OFlags};
 
 use super::PrepareContext;
 use crate::git::Repository;
@@ -132,6 +133,17 @@ impl TestRepository {
             modules: vec!["engine".to_owned()],
         }
     }
+}
+
+/// Makes this many folders, each in the one before, with a file in the last: deeper than any path could name.
+pub(crate) fn dig(folder: &Path, levels: usize) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let mut here = rustix::fs::open(folder, flags, Mode::empty()).unwrap();
+    for _ in 0..levels {
+        rustix::fs::mkdirat(&here, "deep", Mode::RWXU).unwrap();
+        here = rustix::fs::openat(&here, "deep", flags, Mode::empty()).unwrap();
+    }
+    rustix::fs::openat(&here, "file", OFlags::CREATE | OFlags::WRONLY, Mode::RUSR).unwrap();
 }
 
 /// Parses an object id as git prints it.

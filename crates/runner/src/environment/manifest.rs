@@ -1,13 +1,15 @@
 //! What an environment holds: every file with its digest, looked at from outside.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use isobench_schema::format::Stored;
 use isobench_schema::ids::{CommitId, Digest, EnvironmentId};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -106,69 +108,108 @@ impl Manifest {
 }
 
 /// Looks at everything in the tree at `root`. Links aren't followed.
+///
+/// Measured code decides what stands there. What can't be looked at is [`Entry::Other`], not an error.
+///
+/// # Errors
+/// Returns an error only if this process or machine has run out of something.
 pub(crate) fn scan(root: &Path) -> Result<BTreeMap<String, Entry>, EnvironmentError> {
+    scan_against(root, None)
+}
+
+/// Looks at the tree again. A file that `expected` doesn't have, or has in another size, is [`Entry::Other`] without being
+/// read: it differs in any case, and may be endless.
+///
+/// # Errors
+/// As [`scan`].
+pub(crate) fn scan_again(
+    root: &Path,
+    expected: &BTreeMap<String, Entry>,
+) -> Result<BTreeMap<String, Entry>, EnvironmentError> {
+    scan_against(root, Some(expected))
+}
+
+fn scan_against(
+    root: &Path,
+    expected: Option<&BTreeMap<String, Entry>>,
+) -> Result<BTreeMap<String, Entry>, EnvironmentError> {
     let mut files = BTreeMap::new();
-    scan_folder(root, Path::new(""), &mut files)?;
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        // `join` with nothing would end in a slash, through which a link in the place of the root would be followed.
+        let here = if folder.as_os_str().is_empty() { root.to_owned() } else { root.join(&folder) };
+        let names = match list(&here) {
+            Ok(names) => names,
+            Err(error) => {
+                files.insert(to_text(&folder), unseen(&here, error)?);
+                continue;
+            }
+        };
+        for name in names {
+            let path = folder.join(name);
+            let text = to_text(&path);
+            let place = root.join(&path);
+            let found = scan_entry(&place, &|size| may_match(expected, &text, size)).or_else(|e| unseen(&place, e))?;
+            if found == Entry::Folder {
+                folders.push(path);
+            }
+            files.insert(text, found);
+        }
+    }
     Ok(files)
 }
 
-fn scan_folder(root: &Path, folder: &Path, files: &mut BTreeMap<String, Entry>) -> Result<(), EnvironmentError> {
-    let here = root.join(folder);
-    let entries = match std::fs::read_dir(&here) {
-        Ok(entries) => entries,
-        // The measured code may close a folder; that is a change of the tree, not an error.
-        Err(error) if is_closed(&error) => {
-            files.insert(to_text(folder), Entry::Other);
-            return Ok(());
-        }
-        Err(error) => return Err(EnvironmentError::read(&here)(error)),
-    };
-    for entry in entries {
-        let entry = entry.map_err(EnvironmentError::read(&here))?;
-        let path = folder.join(entry.file_name());
-        let found = scan_entry(&root.join(&path))?;
-        let is_folder = found == Entry::Folder;
-        files.insert(to_text(&path), found);
-        if is_folder {
-            scan_folder(root, &path, files)?;
-        }
+/// Returns the names in a folder. A link to a folder isn't one.
+fn list(folder: &Path) -> io::Result<Vec<OsString>> {
+    if !folder.symlink_metadata()?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
     }
-    Ok(())
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name())).collect()
 }
 
-fn scan_entry(path: &Path) -> Result<Entry, EnvironmentError> {
-    let read_error = EnvironmentError::read(path);
-    let metadata = path.symlink_metadata().map_err(&read_error)?;
+/// Returns whether a file of this size may be what is expected at `path`.
+fn may_match(expected: Option<&BTreeMap<String, Entry>>, path: &str, size: u64) -> bool {
+    let Some(expected) = expected else { return true };
+    match expected.get(path) {
+        Some(Entry::File { size: expected, .. }) => *expected == size,
+        Some(Entry::Link { .. } | Entry::Folder | Entry::Other) | None => false,
+    }
+}
+
+fn scan_entry(path: &Path, may_match: &dyn Fn(u64) -> bool) -> io::Result<Entry> {
+    let metadata = path.symlink_metadata()?;
     let kind = metadata.file_type();
     if kind.is_symlink() {
-        return Ok(Entry::Link { target: to_text(&path.read_link().map_err(&read_error)?) });
+        return Ok(Entry::Link { target: to_text(&path.read_link()?) });
     }
     if kind.is_dir() {
         return Ok(Entry::Folder);
     }
-    if !kind.is_file() {
+    if !kind.is_file() || !may_match(metadata.len()) {
         return Ok(Entry::Other);
     }
-    let (sha256, size, native) = match digest_file(path) {
-        Ok(found) => found,
-        Err(EnvironmentError::Read { source, .. }) if is_closed(&source) => return Ok(Entry::Other),
-        Err(error) => return Err(error),
-    };
+    let (sha256, size, native) = read_whole(path)?;
     Ok(Entry::File { mode: metadata.permissions().mode() & 0o7777, size, sha256, native })
 }
 
-fn is_closed(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound)
+/// Returns the entry for what can't be looked at, if that isn't because this process or machine has run out of something.
+fn unseen(path: &Path, error: io::Error) -> Result<Entry, EnvironmentError> {
+    let code = error.raw_os_error().map(Errno::from_raw_os_error);
+    let ran_out = matches!(code, Some(Errno::NOSPC | Errno::DQUOT | Errno::MFILE | Errno::NFILE | Errno::NOMEM));
+    if ran_out { Err(EnvironmentError::read(path)(error)) } else { Ok(Entry::Other) }
 }
 
 /// Returns the digest of a file's bytes, their number, and whether it is a native program or library.
 pub(crate) fn digest_file(path: &Path) -> Result<(Digest, u64, bool), EnvironmentError> {
-    let read_error = EnvironmentError::read(path);
-    let mut file = File::open(path).map_err(&read_error)?;
+    read_whole(path).map_err(EnvironmentError::read(path))
+}
+
+fn read_whole(path: &Path) -> io::Result<(Digest, u64, bool)> {
+    let mut file = File::open(path)?;
     let mut buffer = vec![0; READ_BYTES];
     let (mut hasher, mut size, mut native) = (Sha256::new(), 0_u64, false);
     loop {
-        let length = file.read(&mut buffer).map_err(&read_error)?;
+        let length = file.read(&mut buffer)?;
         let bytes = buffer.get(..length).unwrap_or_default();
         if bytes.is_empty() {
             return Ok((Digest::finish(hasher), size, native));

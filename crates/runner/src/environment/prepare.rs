@@ -8,9 +8,10 @@ use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::ids::{Digest, EnvironmentId};
 
 use super::cache::CacheEntry;
-use super::manifest::{Manifest, digest_file, scan};
+use super::manifest::{Manifest, digest_file, scan, scan_again};
 use super::overlay;
 use super::patch::{self, BinaryContent};
+use super::remove::remove_tree;
 use super::safe_path::{relative, to_text};
 use super::venv::{self, Interpreter, VenvRecord};
 use super::{EnvironmentError, PrepareContext, Stop, build, split};
@@ -89,7 +90,7 @@ fn try_prepare(spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<P
     let entry = CacheEntry::lock(&id, context)?;
     let tree = entry.folder.join("tree");
     // The interpreter may have been replaced since; and a run that was killed never looked at the tree again.
-    let is_whole = |manifest: &Manifest| scan(&tree).is_ok_and(|files| files == manifest.files);
+    let is_whole = |manifest: &Manifest| scan_again(&tree, &manifest.files).is_ok_and(|files| files == manifest.files);
     let known = entry.manifest(&id).filter(|manifest| manifest.venv == venv && is_whole(manifest));
     let manifest = if let Some(manifest) = known {
         manifest
@@ -148,7 +149,7 @@ fn make(
     };
     let changed = changed_files(&source, &patched, spec.overlay.as_deref())?;
     if spec.overlay.is_some() {
-        std::fs::remove_dir_all(&source).map_err(EnvironmentError::write(&source))?;
+        remove_tree(&source).map_err(EnvironmentError::write(&source))?;
     }
     build::build(spec, &tree, python, venv.as_ref(), context)?;
     let files = scan(&tree)?;

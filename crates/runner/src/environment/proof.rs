@@ -10,7 +10,7 @@ use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage
 use isobench_schema::ids::Digest;
 use serde::Deserialize;
 
-use super::manifest::{Entry, differences, scan};
+use super::manifest::{Entry, differences, scan_again};
 use super::{EnvironmentError, PrepareContext, Prepared, Stop, split};
 use crate::command::{Invocation, Watch, run_into};
 
@@ -69,10 +69,14 @@ pub fn prove_static(
 
 fn try_prove(prepared: &Prepared, spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<StaticProof, Stop> {
     let manifest = &prepared.manifest;
-    let files = scan(&prepared.tree)?;
+    let files = scan_again(&prepared.tree, &manifest.files)?;
     let differing = differences(&manifest.files, &files);
     if !differing.is_empty() || Digest::of_json(&files)? != manifest.tree {
         return Err(unproven("the tree isn't what was prepared", differing).into());
+    }
+    let unseen: Vec<String> = files.iter().filter(|(_, entry)| **entry == Entry::Other).map(unseen_line).collect();
+    if !unseen.is_empty() {
+        return Err(unproven("the tree holds what can't be looked at", unseen).into());
     }
     check_changed(&manifest.changed, &files)?;
     if let Some(venv) = manifest.venv.as_ref().filter(|venv| !venv.is_unchanged()) {
@@ -98,6 +102,10 @@ fn try_prove(prepared: &Prepared, spec: &EnvironmentSpec, context: &PrepareConte
         None => return Err(unproven("modules are named, but no Python to import them", spec.modules.clone()).into()),
     }
     Ok(proof)
+}
+
+fn unseen_line((path, _): (&String, &Entry)) -> String {
+    format!("neither a file, a folder nor a link, or closed: {path}")
 }
 
 fn unproven(message: impl Into<String>, lines: Vec<String>) -> Failure {
@@ -185,7 +193,7 @@ fn check_modules(resolved: &Resolved, modules: &[String], tree: &Path) -> Result
 /// The outer error is the tool's own inability; the inner failure, of class `environment-modified`, names what changed.
 /// The caller must evict the environment then.
 pub fn verify_unmodified(prepared: &Prepared) -> Result<Result<(), Failure>, EnvironmentError> {
-    let differing = differences(&prepared.manifest.files, &scan(&prepared.tree)?);
+    let differing = differences(&prepared.manifest.files, &scan_again(&prepared.tree, &prepared.manifest.files)?);
     let venv = prepared.manifest.venv.as_ref().filter(|venv| !venv.is_unchanged());
     let venv = venv.map(|venv| format!("changed: {}", venv.folder.display()));
     let lines: Vec<String> = differing.into_iter().chain(venv).collect();

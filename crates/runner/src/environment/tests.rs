@@ -1,5 +1,7 @@
 //! Tests of preparing, proving and evicting environments.
 
+mod tampered;
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +10,7 @@ use std::time::Instant;
 use isobench_schema::environment::{EnvironmentSpec, PackageAlias, Patch, Python, StaticProof, Venv};
 use isobench_schema::ids::Digest;
 
-use super::fixture::{Place, TestRepository, listing};
+use super::fixture::{Place, TestRepository, dig, listing};
 use super::proof::{prove_static, verify_unmodified};
 use super::*;
 

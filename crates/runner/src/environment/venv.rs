@@ -15,8 +15,9 @@ use isobench_schema::ids::Digest;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::cache::{read_record, remove_whole, write_record};
+use super::cache::{read_record, write_record};
 use super::lock::FolderLock;
+use super::remove::discard;
 use super::{EnvironmentError, PrepareContext, Stop};
 use crate::command::Environment;
 use interpreter::inspect;
@@ -81,7 +82,7 @@ pub(super) fn ensure(venv: &Venv, context: &PrepareContext<'_>) -> Result<(Inter
     let record = if let Some(record) = known {
         record
     } else {
-        remove_whole(&folder)?;
+        discard(&folder)?;
         std::fs::create_dir_all(&folder).map_err(EnvironmentError::write(&folder))?;
         let record = make(venv, &base, &folder, context)?;
         sync(&folder).map_err(EnvironmentError::write(&folder))?;
