@@ -135,6 +135,18 @@ impl TestRepository {
     }
 }
 
+/// Writes other bytes into a file and gives it its old times back.
+pub(crate) fn rewrite_in_place(path: &Path) {
+    let metadata = path.metadata().unwrap();
+    let mut content = std::fs::read(path).unwrap();
+    *content.last_mut().unwrap() ^= 1;
+    let mut file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all(&content).unwrap();
+    let times = std::fs::FileTimes::new().set_modified(metadata.modified().unwrap());
+    file.set_times(times.set_accessed(metadata.accessed().unwrap())).unwrap();
+    assert_eq!(path.metadata().unwrap().modified().unwrap(), metadata.modified().unwrap());
+}
+
 /// Makes this many folders, each in the one before, with a file in the last: deeper than any path could name.
 pub(crate) fn dig(folder: &Path, levels: usize) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 
-use super::manifest::OverlayNote;
+use super::manifest::{OverlayNote, digest_file};
 use super::safe_path::{link_stays_inside, relative, to_text};
 use super::venv::VenvRecord;
 use super::{EnvironmentError, Stop};
@@ -100,7 +100,9 @@ pub(super) fn lay(overlay: &Overlay<'_>, venv: Option<&VenvRecord>) -> Result<Ov
             };
             note.generated.insert(to_text(path), (*reason).to_owned());
         }
-        put(&installed.join(path), &target.join(path), is_native(path))?;
+        let (from, to) = (installed.join(path), target.join(path));
+        put(&from, &to, is_native(path))?;
+        check_native(&from, &to, venv)?;
     }
     for path in &ours {
         put(&revision.join(path), &target.join(path), false)?;
@@ -173,13 +175,13 @@ fn is_bytecode(path: &Path) -> bool {
 }
 
 /// A native library: `x.so`, `x.so.1`, `x.cpython-311-x86_64-linux-gnu.so`.
-fn is_native(path: &Path) -> bool {
+pub(super) fn is_native(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     path.extension() == Some(OsStr::new("so")) || name.contains(".so.")
 }
 
 /// Puts a file or link in place. Native libraries, which are large and are never written in place, share their bytes with
-/// the installed package; the hashes of the tree tell whether somebody wrote into them all the same.
+/// the installed package; the digests of the tree and of the package tell whether somebody wrote into them all the same.
 fn put(from: &Path, to: &Path, share: bool) -> Result<(), EnvironmentError> {
     let write_error = EnvironmentError::write(to);
     if let Some(folder) = to.parent() {
@@ -194,6 +196,23 @@ fn put(from: &Path, to: &Path, share: bool) -> Result<(), EnvironmentError> {
         return Ok(());
     }
     std::fs::copy(from, to).map(|_| ()).map_err(write_error)
+}
+
+/// Checks that a native library is the one that was installed: its bytes are shared with every other tree, and an engine of
+/// another run may just have written into them.
+fn check_native(from: &Path, to: &Path, venv: &VenvRecord) -> Result<(), Stop> {
+    let metadata = to.symlink_metadata().map_err(EnvironmentError::read(to))?;
+    if !metadata.is_file() || !is_native(to) {
+        return Ok(());
+    }
+    let (found, _, _) = digest_file(to)?;
+    if venv.native_digest(from) == Some(&found) {
+        return Ok(());
+    }
+    let message = format!("the library `{}` isn't what was installed", from.display());
+    let line = EvidenceLine::new("overlay", None, &format!("{}: {}", to_text(from), found.as_str()));
+    let failure = Failure::new(FailureStage::Acquire, FailureClass::HostError, message);
+    Err(failure.with_evidence([line]).transient().into())
 }
 
 fn check_links(target: &Path, tree: &Path) -> Result<(), Stop> {

@@ -11,6 +11,7 @@ use isobench_schema::ids::Digest;
 use serde::Deserialize;
 
 use super::manifest::{Entry, differences, scan_again};
+use super::venv::isolated;
 use super::{EnvironmentError, PrepareContext, Prepared, Stop, split};
 use crate::command::{Invocation, Watch, run_into};
 
@@ -136,8 +137,8 @@ fn resolve(
     let paths: Vec<String> = paths.map(|path| path.to_string_lossy().into_owned()).collect();
     let names: Vec<&str> = modules.iter().map(String::as_str).chain(START_UP_MODULES.iter().copied()).collect();
     let environment = context.own_environment();
-    let invocation = Invocation::new(python, context.scratch, environment).with(["-I", "-B", "-c", RESOLVE]);
-    let invocation = invocation.with([serde_json::to_string(&paths)?, serde_json::to_string(&names)?]);
+    let invocation = Invocation::new(python, context.scratch, environment).with(isolated(context.scratch));
+    let invocation = invocation.with([RESOLVE]).with([serde_json::to_string(&paths)?, serde_json::to_string(&names)?]);
     let deadline = Instant::now() + context.timeout;
     let watch = Watch { log: context.log, deadline, cancel: context.cancel };
     let mut output = Vec::new();

@@ -2,10 +2,10 @@
 
 mod install;
 mod interpreter;
+mod look;
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use isobench_schema::environment::{PackageAlias, Venv};
@@ -13,15 +13,16 @@ use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::format::Stored;
 use isobench_schema::ids::Digest;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::cache::{read_record, write_record};
 use super::lock::FolderLock;
 use super::remove::discard;
+use super::safe_path::to_text;
 use super::{EnvironmentError, PrepareContext, Stop};
 use crate::command::Environment;
 use interpreter::inspect;
-pub(super) use interpreter::{Interpreter, system_python};
+pub(super) use interpreter::{Interpreter, isolated, system_python};
+use look::{Look, NativeFile};
 
 /// A virtual environment on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,8 +40,10 @@ pub struct VenvRecord {
     pub site_packages: Vec<PathBuf>,
     /// Its packages as `name==version`, sorted.
     pub packages: Vec<String>,
-    /// A digest over the path, size, mode and time of each of its files, bytecode aside.
+    /// A digest over what the file system tells of each of its files.
     pub stamp: Digest,
+    /// Its native libraries, by path inside it: trees share their bytes, so that they are known by content.
+    pub native: BTreeMap<String, NativeFile>,
 }
 
 impl Stored for VenvRecord {
@@ -60,9 +63,16 @@ impl VenvRecord {
         environment.insert("VIRTUAL_ENV".to_owned(), self.place().into());
     }
 
-    /// Returns whether none of its files was changed, added or removed since it was made, as far as sizes and times tell.
+    /// Returns whether none of its files was changed, added or removed since it was made.
     pub(super) fn is_unchanged(&self) -> bool {
-        stamp(&self.place()).is_ok_and(|stamp| stamp == self.stamp)
+        let place = self.place();
+        Look::at(&place).is_ok_and(|look| look.stamp == self.stamp && look.holds(&self.native, &place))
+    }
+
+    /// Returns the digest that the native library at `path` had when it was installed.
+    pub(super) fn native_digest(&self, path: &Path) -> Option<&Digest> {
+        let name = to_text(path.strip_prefix(self.place()).ok()?);
+        self.native.get(&name).map(|file| &file.sha256)
     }
 
     fn place(&self) -> PathBuf {
@@ -102,7 +112,7 @@ fn make(venv: &Venv, base: &Interpreter, folder: &Path, context: &PrepareContext
         write_alias(site, alias).map_err(EnvironmentError::write(site))?;
     }
     let found = inspect(&program, context)?;
-    let stamp = stamp(&place).map_err(EnvironmentError::read(&place))?;
+    let look = Look::at(&place).map_err(EnvironmentError::read(&place))?;
     Ok(VenvRecord {
         folder: folder.to_owned(),
         program,
@@ -110,7 +120,8 @@ fn make(venv: &Venv, base: &Interpreter, folder: &Path, context: &PrepareContext
         base: base.program.clone(),
         site_packages: found.site_packages,
         packages: found.packages,
-        stamp,
+        native: look.digests(&place)?,
+        stamp: look.stamp,
     })
 }
 
@@ -144,28 +155,4 @@ fn write_alias(site: &Path, PackageAlias { name, version }: &PackageAlias) -> st
 /// gigabytes that are still to be written would disturb the first launch.
 fn sync(folder: &Path) -> std::io::Result<()> {
     Ok(rustix::fs::syncfs(std::fs::File::open(folder)?)?)
-}
-
-/// Returns the digest over the path, size, mode and time of each file. Bytecode doesn't count: launches never read it.
-fn stamp(place: &Path) -> std::io::Result<Digest> {
-    let mut hasher = Sha256::new();
-    let mut folders = vec![place.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let mut entries = std::fs::read_dir(&folder)?.collect::<Result<Vec<_>, _>>()?;
-        entries.sort_by_key(std::fs::DirEntry::file_name);
-        for entry in entries.into_iter().filter(|entry| entry.file_name() != "__pycache__") {
-            let metadata = entry.metadata()?;
-            hasher.update(entry.path().as_os_str().as_bytes());
-            hasher.update([0]);
-            if metadata.is_dir() {
-                folders.push(entry.path());
-                continue;
-            }
-            hasher.update(metadata.mode().to_le_bytes());
-            hasher.update(metadata.size().to_le_bytes());
-            hasher.update(metadata.mtime().to_le_bytes());
-            hasher.update(metadata.mtime_nsec().to_le_bytes());
-        }
-    }
-    Ok(Digest::finish(hasher))
 }

@@ -3,7 +3,85 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::symlink;
 
+use super::super::fixture::rewrite_in_place;
+use super::super::overlay::{Overlay, lay};
+use super::super::venv::isolated;
 use super::*;
+
+/// Returns the specifications of two arms that share the native library of one virtual environment.
+fn overlays(place: &Place) -> [EnvironmentSpec; 2] {
+    let repository = place.repository(ENGINE);
+    let python = Python::Venv(Venv { requirements: vec![wheel(place)], ..Venv::default() });
+    [repository.spec(), patched(&repository, PATCH)].map(|spec| EnvironmentSpec {
+        python: python.clone(),
+        overlay: Some("engine".to_owned()),
+        ..spec
+    })
+}
+
+const LIBRARY: &str = "engine/_C.abi3.so";
+
+#[test]
+fn a_library_that_an_engine_rewrote_in_place_is_found_and_no_arm_gets_it() {
+    let place = Place::new();
+    let specs = overlays(&place);
+    let arms = specs.each_ref().map(|spec| prepared(&place, spec));
+    let library = arms[0].tree.join(LIBRARY);
+    let good = fs::read(&library).unwrap();
+    assert_eq!(library.metadata().unwrap().nlink(), 3, "the installed library, and the trees of two arms");
+    for (arm, spec) in arms.iter().zip(&specs) {
+        assert!(prove(&place, arm, spec).is_ok());
+        assert_eq!(verify_unmodified(arm).unwrap(), Ok(()));
+    }
+    rewrite_in_place(&library);
+    let failure = verify_unmodified(&arms[0]).unwrap().unwrap_err();
+    assert_eq!(failure.class, FailureClass::EnvironmentModified);
+    assert_eq!(failure.evidence.len(), 2, "the tree and the virtual environment: {failure:?}");
+    assert_eq!(prove(&place, &arms[1], &specs[1]).unwrap_err().class, FailureClass::EnvironmentUnproven);
+    // An overlay that another run lays in this moment doesn't get it.
+    let (source, tree, patched) = (place.path("repository"), place.path("tree"), std::collections::BTreeSet::new());
+    let overlay = Overlay { package: "engine", source: &source, tree: &tree, patched: &patched };
+    let laid = lay(&overlay, arms[0].manifest.venv.as_ref());
+    let Err(Stop::Failed(failure)) = laid else { panic!("the library isn't what was installed: {laid:?}") };
+    assert!(failure.class == FailureClass::HostError && failure.transient, "{failure}");
+    evict(&arms[0]).unwrap();
+    for (arm, spec) in arms.iter().zip(&specs) {
+        let again = prepared(&place, spec);
+        assert_eq!(fs::read(again.tree.join(LIBRARY)).unwrap(), good);
+        assert_eq!(again.manifest.tree, arm.manifest.tree);
+        assert!(prove(&place, &again, spec).is_ok());
+    }
+}
+
+#[test]
+fn our_own_interpreters_run_no_bytecode_that_lies_in_a_virtual_environment() {
+    const POISON: &str = r"
+import importlib.util, os, py_compile, sys
+module, code = sys.argv[1:]
+place = importlib.util.cache_from_source(module)
+os.makedirs(os.path.dirname(place), exist_ok=True)
+py_compile.compile(code, place, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+";
+    let place = Place::new();
+    let mut spec = place.repository(ENGINE).spec();
+    spec.python = Python::Venv(Venv::default());
+    let environment = prepared(&place, &spec);
+    let python = environment.python.clone().unwrap();
+    let module = environment.manifest.venv.unwrap().site_packages[0].join("sitecustomize.py");
+    let (code, marker) = (place.path("poison.py"), place.path("marker"));
+    fs::write(&module, "").unwrap();
+    fs::write(&code, format!("open({:?}, 'w')\n", marker.display().to_string())).unwrap();
+    let run = |arguments: Vec<std::ffi::OsString>| {
+        let _ = fs::remove_file(&marker);
+        assert!(std::process::Command::new(&python).args(arguments).status().unwrap().success());
+        marker.exists()
+    };
+    run(vec!["-I".into(), "-c".into(), POISON.into(), module.into(), code.into()]);
+    assert!(run(vec!["-I".into(), "-B".into(), "-c".into(), "pass".into()]), "the poison works");
+    let mut arguments = isolated(&place.path("scratch"));
+    arguments.push("pass".into());
+    assert!(!run(arguments));
+}
 
 #[test]
 fn whatever_an_engine_makes_of_its_entry_it_is_a_change_and_the_entry_is_made_again() {

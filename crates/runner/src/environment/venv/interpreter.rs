@@ -1,5 +1,6 @@
 //! Which Python: found, asked for its version and its packages, never running a tree's code.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use super::super::{PrepareContext, Stop};
 use crate::command::{Invocation, RunCommandError, Watch, find_program, run_into};
 
-/// Prints what an interpreter is and has. `-I` keeps the working folder, `PYTHON*` and the user's packages out of it.
+/// Prints what an interpreter is and has.
 const INSPECT: &str = r#"
 import importlib.metadata, json, platform, sys, sysconfig
 paths = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
@@ -21,6 +22,15 @@ print(json.dumps({
     "packages": sorted(f"{name}=={version}" for name, version in found if name),
 }))
 "#;
+
+/// Returns the options of an interpreter that runs nothing but a script of ours: `-I` keeps the working folder, `PYTHON*`
+/// and the user's packages out of it, and it reads and writes no bytecode but in `scratch`, where there is none. What lies
+/// in a virtual environment may be another engine's.
+pub(in super::super) fn isolated(scratch: &Path) -> Vec<OsString> {
+    let mut prefix = OsString::from("pycache_prefix=");
+    prefix.push(scratch.join("no-bytecode"));
+    vec!["-I".into(), "-B".into(), "-X".into(), prefix, "-c".into()]
+}
 
 /// A Python interpreter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +97,9 @@ pub(super) fn inspect(program: &Path, context: &PrepareContext<'_>) -> Result<In
 }
 
 fn try_inspect(program: &Path, context: &PrepareContext<'_>) -> Result<Option<Inspected>, Stop> {
-    let output = output_of(program, &["-I", "-B", "-c", INSPECT], context)?;
+    let mut arguments = isolated(context.scratch);
+    arguments.push(INSPECT.into());
+    let output = output_of(program, arguments, context)?;
     // A package's start-up hook may print as well; the report is the last line.
     let last = output.as_deref().and_then(|output| output.lines().last());
     Ok(last.and_then(|line| serde_json::from_str(line).ok()))
@@ -96,14 +108,14 @@ fn try_inspect(program: &Path, context: &PrepareContext<'_>) -> Result<Option<In
 fn ask_uv(wanted: &str, context: &PrepareContext<'_>) -> Result<Option<PathBuf>, Stop> {
     let Some(uv) = super::install::find_uv().filter(|_| !wanted.starts_with('-')) else { return Ok(None) };
     let arguments = ["python", "find", "--no-project", "--no-python-downloads", wanted];
-    let output = output_of(&uv, &arguments, context)?;
+    let output = output_of(&uv, arguments.map(OsString::from).into(), context)?;
     Ok(output.and_then(|output| Some(PathBuf::from(output.lines().next()?.trim()))).filter(|path| path.is_file()))
 }
 
 /// Returns what the program prints, if it can be started and succeeds.
-fn output_of(program: &Path, arguments: &[&str], context: &PrepareContext<'_>) -> Result<Option<String>, Stop> {
+fn output_of(program: &Path, arguments: Vec<OsString>, context: &PrepareContext<'_>) -> Result<Option<String>, Stop> {
     let environment = context.own_environment();
-    let invocation = Invocation::new(program, context.scratch, environment).with(arguments.iter().copied());
+    let invocation = Invocation::new(program, context.scratch, environment).with(arguments);
     let deadline = Instant::now() + context.timeout;
     let watch = Watch { log: context.log, deadline, cancel: context.cancel };
     let mut output = Vec::new();
