@@ -15,6 +15,7 @@ use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::ids::{ArmId, LaunchId};
 use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline};
 
+use crate::environment::KnownTrees;
 use crate::host::client_thread::Scheduling;
 use crate::host::reaper::{self, Reaper, UnkillableError};
 use crate::launch::{self, Folders, LaunchContext};
@@ -33,6 +34,8 @@ pub struct BlockContext<'a> {
     pub program: &'a Path,
     /// The cache of environments.
     pub cache: &'a Path,
+    /// The trees that the run's environments have had.
+    pub trees: &'a KnownTrees,
     /// A folder for what only lives as long as a launch.
     pub scratch: &'a Path,
     /// What every process of the run is marked with; unique to the run on this machine.

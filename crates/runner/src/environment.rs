@@ -10,6 +10,7 @@ mod build;
 mod cache;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod known;
 pub(crate) mod lock;
 mod manifest;
 mod overlay;
@@ -32,6 +33,7 @@ use crate::host::process_table;
 use crate::host::reaper::{Reaper, UnkillableError};
 
 pub use cache::evict;
+pub use known::{KnownTrees, prepare_known};
 pub use manifest::{Entry, Manifest, OverlayNote};
 pub use prepare::{Prepared, prepare};
 

@@ -210,8 +210,8 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
         cancel: context.block.cancel,
         reaper: Some(context.reaper),
     };
-    let prepared = environment::prepare(&context.planned.environment, &prepare).map_err(RunBlockError::Prepare)?;
-    let prepared = match prepared {
+    let prepared = environment::prepare_known(&context.planned.environment, &prepare, context.block.trees);
+    let prepared = match prepared.map_err(RunBlockError::Prepare)? {
         Ok(prepared) => prepared,
         Err(failure) => return Ok(Err(failure)),
     };
@@ -221,6 +221,7 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
         Ok(proven) => proven,
         Err(failure) => return Ok(Err(failure)),
     };
+    context.block.trees.note(&prepared.id, &prepared.manifest.tree);
     write_json(&progress.folder.join(evidence::STATIC_PROOF), &proven)?;
     // What looks at the environment runs some of its code.
     context.reaper.end_strays()?;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use isobench_runner::block::{self, BlockContext};
+use isobench_runner::environment::KnownTrees;
 use isobench_runner::sink::{Sink, SinkError};
 use isobench_schema::block::{BlockComplete, BlockSpec};
 use isobench_schema::event::{BlockEnd, EventKind, LaunchStage};
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &BlockArgs, context: Context) -> Result<Exit, CommandErr
     let block = BlockContext {
         program: &machine.program,
         cache: &machine.cache,
+        trees: &KnownTrees::default(),
         scratch: &scratch,
         marker: &marker,
         scheduling: machine.scheduling,

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use isobench_plan::next::Next;
 use isobench_plan::progress::Progress;
 use isobench_runner::block::{self, BlockContext, RunBlockError};
+use isobench_runner::environment::KnownTrees;
 use isobench_runner::host::client_thread::Scheduling;
 use isobench_schema::block::BlockSpec;
 use isobench_schema::event::{BlockEnd, Event, EventKind, RunEnd};
@@ -60,10 +61,12 @@ pub(crate) fn run(
     let run = store.run().clone();
     let (plan, plan_digest) = (store.plan().clone(), store.plan_digest().clone());
     let mut progress = Progress::new(run.clone());
+    let trees = KnownTrees::default();
     let mut has_finished = false;
     for event in store.events().exit(Exit::Error)? {
         let event = event.exit(Exit::Error)?;
         progress.apply(&event);
+        recovery::note_trees(store.artifacts(), &event.kind, &trees);
         has_finished = matches!(event.kind, EventKind::RunEnded { end: RunEnd::Finished, .. });
         watch.seen(&event);
     }
@@ -102,7 +105,7 @@ pub(crate) fn run(
         recovery::keep_spec(&recovery::work_folder(store, &spec.id)?, &spec)?;
         let order = spec.launches.iter().map(|launch| launch.arm.clone()).collect();
         note(store, &mut progress, watch, EventKind::BlockStarted { id: spec.id.clone(), order })?;
-        match run_block(store, machine, &marker, &spec, cancel, &mut digests, watch) {
+        match run_block(store, machine, (&marker, &trees), &spec, cancel, &mut digests, watch) {
             Ok(kind) => {
                 let interrupted = matches!(&kind, EventKind::BlockEnded { end: BlockEnd::Interrupted, .. });
                 note(store, &mut progress, watch, kind)?;
@@ -137,7 +140,7 @@ fn stop(
 fn run_block(
     store: &mut RunStore,
     machine: &Machine,
-    marker: &str,
+    (marker, trees): (&str, &KnownTrees),
     spec: &BlockSpec,
     cancel: &AtomicBool,
     digests: &mut Digests,
@@ -148,6 +151,7 @@ fn run_block(
     let context = BlockContext {
         program: &machine.program,
         cache: &machine.cache,
+        trees,
         scratch: &scratch,
         marker,
         scheduling: machine.scheduling,

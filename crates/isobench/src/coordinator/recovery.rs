@@ -8,15 +8,17 @@ use std::time::{Duration, Instant};
 
 use isobench_plan::progress::Progress;
 use isobench_runner::block;
+use isobench_runner::environment::KnownTrees;
 use isobench_runner::host::guard::is_guard;
 use isobench_runner::host::{process_table, reaper};
 use isobench_schema::block::BlockSpec;
+use isobench_schema::environment::StaticProof;
 use isobench_schema::event::{BlockEnd, EventKind};
 use isobench_schema::format;
 use isobench_schema::ids::{BlockId, LaunchId};
-use isobench_schema::outcome::{LaunchRecord, Outcome};
+use isobench_schema::outcome::{LaunchRecord, Outcome, evidence};
 use isobench_schema::plan::Plan;
-use isobench_store::{RunStore, StoreError, write_atomically};
+use isobench_store::{Artifacts, RunStore, StoreError, write_atomically};
 
 use crate::exit::{CommandError, Exit, WithExit as _};
 
@@ -105,6 +107,19 @@ pub(super) fn keep_record(work: &Path, record: &LaunchRecord) -> Result<(), Stor
 
 fn record_path(work: &Path, launch: &LaunchId) -> PathBuf {
     work.join(format!("{}.json", launch.file_name()))
+}
+
+/// Remembers the trees with which the launches of a block that has ended were proven.
+pub(super) fn note_trees(artifacts: &Artifacts, event: &EventKind, trees: &KnownTrees) {
+    let EventKind::BlockEnded { launches, .. } = event else { return };
+    for launch in launches.iter().filter(|launch| trees.of(&launch.environment).is_none()) {
+        let proof = launch.evidence.get(evidence::STATIC_PROOF).and_then(|proof| artifacts.read(&proof.digest).ok());
+        // One that can't be read was never a proof, or is for `isobench verify` to find.
+        let proof = proof.and_then(|bytes| serde_json::from_slice::<StaticProof>(&bytes).ok());
+        if let Some(tree) = proof.and_then(|proof| proof.tree) {
+            trees.note(&launch.environment, &tree);
+        }
+    }
 }
 
 /// Returns the ends of attempts that have begun and not ended: every launch `interrupted`, with what was kept of it.

@@ -3,7 +3,9 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::symlink;
 
+use super::super::cache::write_record;
 use super::super::fixture::rewrite_in_place;
+use super::super::manifest::scan;
 use super::super::overlay::{Overlay, lay};
 use super::super::venv::isolated;
 use super::*;
@@ -143,4 +145,38 @@ fn a_tree_that_holds_what_cannot_be_looked_at_is_unproven() {
     let failure = prove(&place, &prepared(&place, &spec), &spec).unwrap_err();
     assert_eq!(failure.class, FailureClass::EnvironmentUnproven);
     assert!(failure.evidence[0].text.ends_with(": pipe"), "{failure:?}");
+}
+
+#[test]
+fn a_tree_that_an_engine_rewrote_together_with_its_record_is_made_again() {
+    let place = Place::new();
+    let spec = place.repository(ENGINE).spec();
+    let (known, first) = (KnownTrees::default(), prepared(&place, &spec));
+    known.note(&first.id, &first.manifest.tree);
+    fs::write(first.tree.join("engine/__init__.py"), "VALUE = 9\n").unwrap();
+    let files = scan(&first.tree).unwrap();
+    let tree = Digest::of_json(&files).unwrap();
+    write_record(&first.folder, &Manifest { tree, files, ..first.manifest.clone() }).unwrap();
+    assert!(prove(&place, &prepared(&place, &spec), &spec).is_ok(), "by itself it looks whole");
+    let again = prepare_known(&spec, &place.context(), &known).unwrap().unwrap();
+    assert_eq!(again.manifest, first.manifest);
+    assert!(prove(&place, &again, &spec).is_ok());
+}
+
+#[test]
+fn an_environment_that_has_another_tree_in_a_later_block_is_unproven() {
+    let place = Place::new();
+    let mut spec = place.repository(ENGINE).spec();
+    spec.build = vec![command(&["cp", "/proc/sys/kernel/random/uuid", "built"])];
+    let known = KnownTrees::default();
+    let first = prepare_known(&spec, &place.context(), &known).unwrap().unwrap();
+    known.note(&first.id, &first.manifest.tree);
+    let second = prepare_known(&spec, &place.context(), &known).unwrap().unwrap();
+    assert_eq!(second.manifest, first.manifest);
+    evict(&second).unwrap();
+    let failure = prepare_known(&spec, &place.context(), &known).unwrap().unwrap_err();
+    assert_eq!((failure.class, failure.stage), (FailureClass::EnvironmentUnproven, FailureStage::Verify));
+    let lines: Vec<&str> = failure.evidence.iter().filter_map(|line| line.text.split(": ").next()).collect();
+    assert_eq!(lines, ["earlier", "in the cache", "made again"]);
+    assert!(failure.evidence[0].text.ends_with(first.manifest.tree.as_str()), "{failure:?}");
 }
