@@ -313,6 +313,23 @@ fn an_engine_that_removes_the_lease_costs_its_own_launch_alone() {
     place.check_sound("run");
 }
 
+#[test]
+fn folders_that_no_path_can_name_are_removed_and_cost_nothing() {
+    let place = Place::new();
+    let name = "deep".repeat(50);
+    let dig = format!("for level in $(seq 60); do mkdir {name} && cd -P {name}; done; chmod 0 . ..");
+    let dig = format!("shell=7 for place in $TMPDIR $HOME; do cd $place; {dig}; done");
+    place.write_task(&place.with_faults(text(&place), "digger", &[dig.parse().unwrap()]));
+    place.expect(0, &["run", "task", "--out", "run", "--allow-unisolated", "--quiet"]);
+    let launches = complete_launches(&place.path("run"));
+    let digger = launches.iter().find(|record| record.launch.arm.to_string() == "agent:digger").unwrap();
+    let refused = digger.incidents.iter().any(|incident| incident.class == FailureClass::HostError);
+    assert!(digger.outcome == Outcome::Measured && !refused, "{digger:?}");
+    let log = String::from_utf8(support::evidence(&place.path("run"), digger, evidence::SERVER_STDERR)).unwrap();
+    assert!(log.contains("the shell ended with exit status: 0") && !log.contains("mkdir"), "{log}");
+    place.check_sound("run");
+}
+
 /// Writes a task whose environments are built by a command of the shell.
 fn write_built(place: &Place, command: &str) {
     let build = format!("python = \"absent\"\nbuild = [[\"/bin/sh\", \"-c\", {}]]\n", Value::from(command));

@@ -18,6 +18,7 @@ use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline};
 use crate::environment::KnownTrees;
 use crate::host::client_thread::Scheduling;
 use crate::host::reaper::{self, Reaper, UnkillableError};
+use crate::host::removal;
 use crate::launch::{self, Folders, LaunchContext};
 use crate::lease::{Lease, LeaseError};
 use crate::sink::{Sink, SinkError};
@@ -230,8 +231,9 @@ fn run_in_scratch(
 ) -> Result<LaunchRecord, RunBlockError> {
     let folder = context.block.scratch.join(launch.file_name());
     let failed = |source| RunBlockError::Scratch { path: folder.clone(), source };
-    remove_folder(&folder).map_err(failed)?;
-    fs::create_dir_all(&folder).map_err(failed)?;
+    fs::create_dir_all(context.block.scratch).map_err(failed)?;
+    removal::remove_or_evict(&folder, context.block.scratch).map_err(failed)?;
+    fs::create_dir(&folder).map_err(failed)?;
     let tmp = make_tmp(context.block.marker)?;
     let folders = Folders { scratch: &folder, tmp: tmp.path() };
     let record = std::thread::scope(|scope| {
@@ -241,13 +243,25 @@ fn run_in_scratch(
         running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
     // Also when the launch has ended in an error, nothing of it goes on.
-    context.reaper.end_strays()?;
+    let strays = context.reaper.end_strays();
     let tmp = tmp.keep();
-    match (record, remove_folder(&folder).and_then(|()| remove_folder(&tmp))) {
-        (Ok(record), Ok(())) => Ok(record),
-        (Ok(_), Err(source)) => Err(RunBlockError::Scratch { path: folder, source }),
-        (Err(error), _) => Err(error),
-    }
+    let left = [(&folder, context.block.scratch), (&tmp, Path::new(TMP))].map(|(folder, place)| remove(folder, place));
+    let mut record = record?;
+    strays?;
+    record.incidents.extend(left.into_iter().flatten());
+    Ok(record)
+}
+
+/// Removes a folder of a launch. What a stranger's program has made there doesn't stop the run: if it can't be removed,
+/// an incident is returned.
+fn remove(folder: &Path, place: &Path) -> Option<Failure> {
+    let (what, source) = match removal::remove_or_evict(folder, place) {
+        Ok(None) => return None,
+        Ok(Some(evicted)) => (format!("was renamed to `{}`", evicted.path.display()), evicted.source),
+        Err(source) => ("stays where it is".to_owned(), source),
+    };
+    let message = format!("the launch's folder `{}` can't be removed and {what}: {source}", folder.display());
+    Some(Failure::new(FailureStage::Workload, FailureClass::HostError, message))
 }
 
 /// Makes a fresh folder for a launch's temporary files, which no other user can have put there before.
@@ -277,36 +291,9 @@ pub fn sweep_tmp(marker: &str) {
             .is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw());
         if is_named && is_own {
             // One that can't be removed is in nobody's way: the names are fresh.
-            let _ = remove_folder(&entry.path());
+            let _ = removal::remove_folder(&entry.path());
         }
     }
-}
-
-/// Removes a folder, also one that has write-protected folders in it. One that isn't there is no error.
-///
-/// # Errors
-/// Returns the operating system's error.
-pub fn remove_folder(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            make_writable(folder)?;
-            fs::remove_dir_all(folder)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
-}
-
-fn make_writable(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            make_writable(&entry.path())?;
-        }
-    }
-    Ok(())
 }
 
 fn refuse_unisolated(spec: &BlockSpec) -> Result<(), RunBlockError> {

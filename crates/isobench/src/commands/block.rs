@@ -5,6 +5,7 @@ use std::path::Path;
 
 use isobench_runner::block::{self, BlockContext};
 use isobench_runner::environment::KnownTrees;
+use isobench_runner::host::removal::remove_or_evict;
 use isobench_runner::sink::{Sink, SinkError};
 use isobench_schema::block::{BlockComplete, BlockSpec};
 use isobench_schema::event::{BlockEnd, EventKind, LaunchStage};
@@ -62,7 +63,8 @@ pub(crate) fn run(args: &BlockArgs, context: Context) -> Result<Exit, CommandErr
     let (end, charged) = evidence::end_of_block(store.artifacts(), &spec, &result.launches, &mut digests)?;
     let complete = matches!(end, BlockEnd::Complete);
     store.finish(&BlockComplete { id: spec.id.clone(), end, launches: result.launches, charged }).exit(Exit::Error)?;
-    block::remove_folder(&scratch).exit(Exit::Error)?;
+    // What can't be removed is out of the way, and no part of what is taken in.
+    remove_or_evict(&scratch, &store.work().exit(Exit::Error)?).exit(Exit::Error)?;
     context.terminal.status(&format!("`{}` is done; its folder is {}", spec.id, path(&args.out)));
     Ok(if complete { Exit::Success } else { Exit::SomeFailed })
 }

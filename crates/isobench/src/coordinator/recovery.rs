@@ -1,6 +1,6 @@
 //! What a coordinator that died left behind: processes are ended, attempts are closed with what was kept of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -10,6 +10,7 @@ use isobench_plan::progress::Progress;
 use isobench_runner::block;
 use isobench_runner::environment::KnownTrees;
 use isobench_runner::host::guard::is_guard;
+use isobench_runner::host::removal::{EVICTED, remove_folder, remove_or_evict};
 use isobench_runner::host::{process_table, reaper};
 use isobench_schema::block::BlockSpec;
 use isobench_schema::environment::StaticProof;
@@ -78,17 +79,24 @@ fn name(id: &BlockId) -> String {
     format!("{task}.block-{block}.attempt-{attempt}")
 }
 
-/// Removes the attempt's folder, once its end is in the record.
+/// Removes the attempt's folder, once its end is in the record. If a stranger's program has made it so that it can't be
+/// removed, it is set aside: the run needs nothing of it.
 pub(super) fn remove_work(store: &RunStore, id: &BlockId) -> Result<(), CommandError> {
-    let folder = store.work().exit(Exit::Error)?.join(name(id));
-    block::remove_folder(&folder).exit(Exit::Error)
+    let work = store.work().exit(Exit::Error)?;
+    remove_or_evict(&work.join(name(id)), &work).exit(Exit::Error).map(drop)
 }
 
 /// Removes what attempts left whose end is in the record: their process was killed before it could.
 pub(super) fn sweep_work(store: &RunStore) -> Result<(), CommandError> {
     let work = store.work().exit(Exit::Error)?;
-    for entry in fs::read_dir(work).exit(Exit::Error)? {
-        block::remove_folder(&entry.exit(Exit::Error)?.path()).exit(Exit::Error)?;
+    for entry in fs::read_dir(&work).exit(Exit::Error)? {
+        let entry = entry.exit(Exit::Error)?;
+        if entry.file_name().to_string_lossy().starts_with(EVICTED) {
+            // It is in nobody's way if it still can't be removed.
+            let _ = remove_folder(&entry.path());
+        } else {
+            remove_or_evict(&entry.path(), &work).exit(Exit::Error)?;
+        }
     }
     Ok(())
 }
@@ -152,7 +160,7 @@ pub(super) fn close_open_attempts(
         }
         remove_work(store, &id)?;
         let end = BlockEnd::Interrupted;
-        ends.push(EventKind::BlockEnded { id, end, launches, charged: std::collections::BTreeMap::new() });
+        ends.push(EventKind::BlockEnded { id, end, launches, charged: BTreeMap::new() });
     }
     Ok(ends)
 }

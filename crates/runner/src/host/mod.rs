@@ -5,4 +5,5 @@ pub mod guard;
 pub mod network_trap;
 pub mod process_table;
 pub mod reaper;
+pub mod removal;
 pub mod shared_folders;
