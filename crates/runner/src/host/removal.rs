@@ -35,10 +35,14 @@ pub fn remove_folder(folder: &Path) -> io::Result<()> {
 /// Returns the operating system's error if it can be neither removed nor renamed.
 pub fn remove_or_evict(folder: &Path, place: &Path) -> io::Result<Option<Evicted>> {
     let Err(source) = remove_folder(folder) else { return Ok(None) };
+    Ok(Some(Evicted { path: evict(folder, place)?, source }))
+}
+
+fn evict(folder: &Path, place: &Path) -> io::Result<PathBuf> {
     let aside = tempfile::Builder::new().prefix(EVICTED).tempdir_in(place)?;
     // An empty folder gives way to the renamed one.
     fs::rename(folder, aside.path())?;
-    Ok(Some(Evicted { path: aside.keep(), source }))
+    Ok(aside.keep())
 }
 
 #[cfg(test)]
@@ -58,5 +62,18 @@ mod tests {
         let error = remove_or_evict(&folder.join("inner"), place.path()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "no empty folder is left for nothing");
+    }
+
+    #[test]
+    fn an_evicted_folder_is_whole_and_its_name_is_free() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("folder");
+        for _ in 0..2 {
+            fs::create_dir_all(folder.join("inner")).unwrap();
+            let aside = evict(&folder, place.path()).unwrap();
+            assert!(aside.join("inner").is_dir() && !folder.exists());
+            assert!(aside.file_name().unwrap().to_string_lossy().starts_with(EVICTED));
+        }
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 2);
     }
 }
