@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use isobench_schema::event::{Event, EventKind, LaunchStage};
+use isobench_schema::failure::FailureClass;
 use isobench_schema::outcome::{Outcome, evidence};
 use isobench_testkit::Fault;
 use rustix::process::Signal;
@@ -47,6 +48,32 @@ fn a_second_run_in_the_same_folder_is_refused_while_the_first_lives() {
     assert_eq!(first.finish().code, Some(5));
     let listed = place.expect(0, &["runs", "."]);
     assert!(listed.stdout.contains("interrupted; can be resumed"), "{listed:?}");
+    place.check_sound("run");
+}
+
+#[test]
+fn an_environment_that_is_built_into_another_tree_after_the_run_went_on_is_unproven() {
+    let place = Place::new();
+    let mut text = place.task_text();
+    text.blocks = 6;
+    let built = "python = \"absent\"\nbuild = [[\"cp\", \"/proc/sys/kernel/random/uuid\", \"built\"]]\n";
+    let built = text.toml().replacen("python = \"absent\"\n", built, 1);
+    fs::write(place.path("task/task.toml"), built).unwrap();
+    let mut first = Running::start(&mut place.isobench(["run", "task", "--out", "run", "--quiet"]));
+    wait_until("the first block is done", || {
+        place.path("run/events.jsonl").is_file() && !complete_launches(&place.path("run")).is_empty()
+    });
+    first.signal(Signal::INT);
+    assert_eq!(first.finish().code, Some(5));
+    let before = complete_launches(&place.path("run"));
+    assert!(before.iter().all(|launch| launch.outcome == Outcome::Measured), "{before:?}");
+    // What a build gives is no longer known anywhere but in the run's own evidence.
+    fs::remove_dir_all(place.path("cache/environments")).unwrap();
+    place.expect(100, &["run", "run", "--quiet"]);
+    for launch in complete_launches(&place.path("run")).iter().skip(before.len()) {
+        let Outcome::Failed { failure } = &launch.outcome else { panic!("{launch:?}") };
+        assert_eq!(failure.class, FailureClass::EnvironmentUnproven, "{failure}");
+    }
     place.check_sound("run");
 }
 
