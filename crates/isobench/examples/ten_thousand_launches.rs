@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use isobench_loadgen::record::RecordWriter;
 use isobench_plan::dataset::{self, Entry, EntryKind, Files, ReadFileError};
@@ -51,15 +51,24 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Runs the command and prints how long it took and its peak memory.
+/// Runs the command and prints how long it took and its peak memory, as far as it is seen every few milliseconds.
 fn measure(program: &Path, name: &str, arguments: &[&str], run: &Path) -> Result<()> {
     let begun = Instant::now();
-    let mut command = Command::new(program);
-    command.args(arguments).arg(run).arg("--quiet").stdout(Stdio::null());
-    let status = command.status()?;
+    let mut child = Command::new(program).args(arguments).arg(run).arg("--quiet").stdout(Stdio::null()).spawn()?;
+    let status_file = format!("/proc/{}/status", child.id());
+    let mut peak = None;
+    let status = loop {
+        let seen = std::fs::read_to_string(&status_file).unwrap_or_default();
+        let line = seen.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak = line.map(|line| line.trim().to_owned()).or(peak);
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
     let seconds = begun.elapsed().as_secs_f64();
-    // The peak of all children so far: the largest of the commands up to this one.
-    println!("{name}: {seconds:.2} s, exit {:?}", status.code());
+    let peak = peak.unwrap_or_else(|| "unknown".to_owned());
+    println!("{name}: {seconds:.2} s, peak memory {peak}, exit {:?}", status.code());
     Ok(())
 }
 
