@@ -69,7 +69,8 @@ mod tests {
 
     fn check(busy_ms: f64, waited_ms: f64, expected: Option<&str>) {
         let ms = |value| Millis::new(value).unwrap();
-        let client = ClientLoad { window_ms: ms(1000.0), busy_ms: ms(busy_ms), waited_ms: ms(waited_ms) };
+        let client =
+            ClientLoad { window_ms: ms(1000.0), busy_ms: ms(busy_ms), waited_ms: ms(waited_ms), engine_ms: None };
         assert_eq!(client_bound(&client).map(|failure| failure.message).as_deref(), expected);
     }
 

@@ -16,7 +16,7 @@ use isobench_testkit::{Fault, Speed};
 use rustix::process::Signal;
 use serde_json::Value;
 use support::{
-    Finished, Place, Running, complete_launches, events, is_slow_wanted, processes, wait_for_stage, wait_until,
+    Finished, Place, Running, complete_launches, draw, events, is_slow_wanted, processes, wait_for_stage, wait_until,
 };
 
 /// Kill points of the fast suite, and of the slow one.
@@ -137,14 +137,6 @@ fn check_cache(cache: &Path) {
         environments += 1;
     }
     assert!(environments >= 2, "{environments}");
-}
-
-/// Returns the next number of a stream that a seed decides.
-fn draw(state: &mut u64) -> u32 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    u32::try_from((mixed ^ (mixed >> 31)) >> 32).unwrap()
 }
 
 /// Returns the next number of the stream as one from 0 to 1.
@@ -282,39 +274,4 @@ fn an_interrupted_demo_that_is_still_timing_its_engine_keeps_nothing() {
     assert!(timed().is_none(), "{:?}", timed());
     let left = processes::of_run(&place.path("demo"), place.root());
     assert!(left.is_empty(), "{left:?}");
-}
-
-/// Returns how many events a run has told, if it has begun.
-fn told(run: &Path) -> usize {
-    std::fs::read_to_string(run.join("events.jsonl")).map_or(0, |text| text.lines().count())
-}
-
-#[test]
-fn a_demo_that_is_killed_anywhere_goes_on_to_the_verdicts_that_are_known() {
-    if !is_slow_wanted() {
-        println!("skipped: set {}=1 to run it", support::SLOW);
-        return;
-    }
-    let place = Place::new();
-    // One after the other: they would disturb each other's measurements.
-    for (name, [least, most]) in [("timing", [0, 0]), ("early", [5, 120]), ("late", [120, 260])] {
-        let run = place.path(name);
-        let mut running = Running::start(&mut place.isobench(["demo", "--out", name, "--quiet"]));
-        let at = usize::try_from(least + draw(&mut u64::from(most)) % (most - least + 1)).unwrap();
-        if at == 0 {
-            // Before the run begins, the engine is timed.
-            wait_until("the demo is laid down", || run.is_dir());
-            thread::sleep(Duration::from_secs(3));
-        }
-        wait_until("so many events", || told(&run) >= at);
-        running.signal(Signal::KILL);
-        assert_eq!(running.finish().code, None, "{name} was over before event {at}");
-        let finished = place.finish(["demo", "--out", name]);
-        assert_eq!(finished.code, Some(0), "{name}: {finished:?}");
-        finished.says(&["the verdicts are what is known of the demo's arms"]);
-        place.check_sound(name);
-        let files = std::fs::read_dir(&run).unwrap().flatten().map(|entry| entry.file_name());
-        let left: Vec<_> = files.filter(|name| name.to_string_lossy().starts_with("tmp-")).collect();
-        assert!(left.is_empty(), "{name}: {left:?}");
-    }
 }

@@ -152,10 +152,15 @@ impl Session<'_> {
         notes.timeline.warm_up_ms = millis(warming.elapsed());
         attempt!(self.check_network(server));
         sink.stage(self.load.launch, LaunchStage::Measuring)?;
+        let engine_ms = process_table::processor_ms(&server.processes());
         let (measuring, stamp) = (Instant::now(), Stamp::now());
         attempt!(self.phase(server, writer, Phase::Measure).await?);
         notes.timeline.window_ms = millis(measuring.elapsed());
         notes.client = stamp.and_then(Stamp::since);
+        let taken = process_table::processor_ms(&server.processes()).checked_sub(engine_ms);
+        if let (Some(client), Some(taken)) = (notes.client.as_mut(), taken) {
+            client.engine_ms = millis(Duration::from_millis(taken));
+        }
         notes.shared_memory = process_table::shared_memory(&server.processes());
         attempt!(self.phase(server, writer, Phase::ProbeAfter).await?);
         attempt!(self.check_network(server));

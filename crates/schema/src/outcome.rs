@@ -89,6 +89,9 @@ pub struct ClientLoad {
     pub busy_ms: Millis,
     /// How long it was ready to run but waited for a processor.
     pub waited_ms: Millis,
+    /// Processor time that the engine's processes took in the same time, all threads together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_ms: Option<Millis>,
 }
 
 /// The record of one launch.

@@ -7,9 +7,10 @@ use isobench_schema::event::{Event, RunEnd};
 use isobench_schema::ids::{ArmId, RunId};
 use isobench_schema::measurement::MetricName;
 use isobench_schema::outcome::LaunchRecord;
+use isobench_schema::units::Millis;
 use isobench_store::RunStore;
 
-use super::{CONCURRENCY, MIN_WINDOW_S, OUTPUT_TOKENS, Size, lay_down};
+use super::{MIN_WINDOW_S, Size, lay_down};
 use crate::args::ChoiceArgs;
 use crate::commands::{self, Context};
 use crate::coordinator;
@@ -43,7 +44,8 @@ pub(crate) fn requests(out: &Path, cache: &Path, context: Context) -> Result<u32
     let folder = scratch.path().join("run");
     let mut store = RunStore::create(&folder, &run, &plan, &facts).exit(Exit::Error)?;
     let machine = commands::machine(cache.to_owned())?;
-    let end = coordinator::run(&mut store, &machine, &cancel, &mut OnlyNotes(context.terminal))?;
+    let mut watch = Timing { terminal: context.terminal, engine_ms: None };
+    let end = coordinator::run(&mut store, &machine, &cancel, &mut watch)?;
     drop(store);
     match end {
         RunEnd::Finished => {}
@@ -54,7 +56,7 @@ pub(crate) fn requests(out: &Path, cache: &Path, context: Context) -> Result<u32
     }
     let judgement = evidence::judge(&folder)?;
     let arm = judgement.tasks.iter().flat_map(|task| &task.arms).find(|arm| arm.arm == ArmId::Human);
-    let Some(rate) = arm.and_then(|arm| quiet_rate(&arm.means)) else {
+    let Some(rate) = arm.and_then(|arm| quiet_rate(&arm.means, watch.engine_ms)) else {
         let why = arm.and_then(|arm| arm.failures.first()).map(|counted| counted.failure.to_string());
         let message =
             format!("the demo's engine can't be measured here: {}", why.unwrap_or_else(|| "no launch".into()));
@@ -67,25 +69,31 @@ pub(crate) fn requests(out: &Path, cache: &Path, context: Context) -> Result<u32
 
 /// Returns the requests per second that the arm would complete if nothing else ran.
 ///
-/// Other work on the machine takes whole time slices from the engine, which make few gaps between tokens very long and leave
-/// the median gap as it is. So the median tells the rate of a quiet machine also on a busy one, and the windows are long
-/// enough when the other work ends.
-fn quiet_rate(means: &BTreeMap<MetricName, f64>) -> Option<f64> {
+/// Other work on the machine slows the engine down, so that its throughput says too little of a quiet machine. The
+/// processor time that the requests took stays nearly the same, and the engine computes on one processor at a time.
+fn quiet_rate(means: &BTreeMap<MetricName, f64>, engine_ms: Option<f64>) -> Option<f64> {
     let measured = *means.get(&MetricName::RequestThroughput)?;
-    let gap_s = means.get(&MetricName::MedianItlMs)? / 1e3;
-    let by_gap = f64::from(CONCURRENCY) / (gap_s * f64::from(OUTPUT_TOKENS));
-    Some(if by_gap.is_finite() { measured.max(by_gap) } else { measured })
+    let by_processor = engine_ms.map(|ms| f64::from(TRIED.requests) * 1e3 / ms).filter(|rate| rate.is_finite());
+    Some(by_processor.map_or(measured, |rate| rate.max(measured)))
 }
 
-/// Shows only what a person must know to understand why it takes long.
-struct OnlyNotes(Terminal);
+/// Shows only what a person must know to understand why it takes long, and keeps the least processor time of a window.
+struct Timing {
+    terminal: Terminal,
+    engine_ms: Option<f64>,
+}
 
-impl Watch for OnlyNotes {
+impl Watch for Timing {
     fn seen(&mut self, _event: &Event) {}
     fn event(&mut self, _event: &Event) {}
-    fn measured(&mut self, _record: &LaunchRecord, _digest: Option<&LaunchDigest>) {}
+
+    fn measured(&mut self, record: &LaunchRecord, _digest: Option<&LaunchDigest>) {
+        let taken = record.client.and_then(|client| client.engine_ms).map(Millis::get);
+        self.engine_ms = taken.into_iter().chain(self.engine_ms).reduce(f64::min);
+    }
+
     fn note(&mut self, text: &str) {
-        self.0.status(text);
+        self.terminal.status(text);
     }
 }
 
@@ -93,18 +101,18 @@ impl Watch for OnlyNotes {
 mod tests {
     use super::*;
 
-    fn check(request_throughput: f64, median_itl_ms: f64, expected: f64) {
-        let means =
-            [(MetricName::RequestThroughput, request_throughput), (MetricName::MedianItlMs, median_itl_ms)].into();
-        let found = quiet_rate(&means).unwrap();
+    fn check(request_throughput: f64, engine_ms: Option<f64>, expected: f64) {
+        let found = quiet_rate(&[(MetricName::RequestThroughput, request_throughput)].into(), engine_ms).unwrap();
         assert!((found - expected).abs() < 0.1, "{found}");
     }
 
     #[test]
     fn the_rate_is_that_of_a_quiet_machine() {
-        check(140.0, 0.595, 140.1);
-        // Half of the time went to other work, and the gaps that weren't cut by it are as short as ever.
-        check(70.0, 0.595, 140.1);
-        check(150.0, 1.0, 150.0);
+        check(140.0, Some(340.0), 141.2);
+        // Three quarters of the time went to other work.
+        check(35.0, Some(340.0), 141.2);
+        check(150.0, Some(340.0), 150.0);
+        check(150.0, Some(0.0), 150.0);
+        check(150.0, None, 150.0);
     }
 }

@@ -20,10 +20,10 @@ pub(crate) const AGENTS: &[&str] = &["optimised", "no-op", "crash", "short", "ga
 pub(crate) const MIN_WINDOW_S: f64 = 1.0;
 
 /// Requests under way at any time.
-pub(crate) const CONCURRENCY: u32 = 4;
+const CONCURRENCY: u32 = 4;
 
 /// Tokens of each answer.
-pub(crate) const OUTPUT_TOKENS: u32 = 48;
+const OUTPUT_TOKENS: u32 = 48;
 
 /// Why the demo can't be laid down.
 #[derive(Debug, thiserror::Error)]

@@ -279,3 +279,11 @@ pub(crate) fn evidence(run: &Path, record: &LaunchRecord, name: &str) -> Vec<u8>
 pub(crate) fn arm<'t>(task: &'t TaskJudgement, name: &str) -> &'t ArmJudgement {
     task.arms.iter().find(|arm| arm.arm.to_string() == name).unwrap()
 }
+
+/// Returns the next number of a stream that a seed decides.
+pub(crate) fn draw(state: &mut u64) -> u32 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    u32::try_from((mixed ^ (mixed >> 31)) >> 32).unwrap()
+}

@@ -74,6 +74,7 @@ impl Stamp {
             window_ms: millis(now.at - self.at)?,
             busy_ms: passed(now.busy_ns, self.busy_ns)?,
             waited_ms: passed(now.waited_ns, self.waited_ns)?,
+            engine_ms: None,
         })
     }
 }

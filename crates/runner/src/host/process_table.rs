@@ -177,6 +177,13 @@ pub fn outside_connections(among: &[ProcessInfo]) -> Vec<String> {
     found
 }
 
+/// Returns the processor time that these processes have taken so far, in milliseconds, to the clock tick.
+pub fn processor_ms(among: &[ProcessInfo]) -> u64 {
+    let ticks = |process: &ProcessInfo| open(process.pid)?.stat().ok().map(|stat| stat.utime + stat.stime);
+    let sum: u64 = among.iter().filter_map(ticks).sum();
+    sum * 1000 / procfs::ticks_per_second().max(1)
+}
+
 /// Returns where a process's executable is, with links resolved.
 pub fn executable(process: u32) -> Option<PathBuf> {
     open(process)?.exe().ok()
