@@ -1,6 +1,6 @@
 //! The whole demo, killed on its way. A file of its own, so that no other test runs beside what it measures.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "all of it is test code")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "all of it is test code")]
 
 mod support;
 
@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::Signal;
+use serde_json::Value;
 use support::{Place, Running, draw, is_slow_wanted, wait_until};
 
 /// Returns how many events a run has told, if it has begun.
@@ -37,11 +38,41 @@ fn a_demo_that_is_killed_anywhere_goes_on_to_the_verdicts_that_are_known() {
         running.signal(Signal::KILL);
         assert_eq!(running.finish().code, None, "{name} was over before event {at}");
         let finished = place.finish(["demo", "--out", name]);
-        assert_eq!(finished.code, Some(0), "{name}: {finished:?}");
-        finished.says(&["the verdicts are what is known of the demo's arms"]);
+        assert!(matches!(finished.code, Some(0 | 100)), "{name}: {finished:?}");
+        check_verdicts(&place, name);
         place.check_sound(name);
         let files = std::fs::read_dir(&run).unwrap().flatten().map(|entry| entry.file_name());
         let left: Vec<_> = files.filter(|name| name.to_string_lossy().starts_with("tmp-")).collect();
         assert!(left.is_empty(), "{name}: {left:?}");
+    }
+}
+
+/// Holds the verdicts against the baseline to what is known of the arms.
+///
+/// By its design a test at 5 % sees a difference in equal arms now and then, and the test of serial correlation finds one
+/// in a hundred sound contrasts undecided. So the no-op may have any verdict on a difference, and the two real
+/// optimisations may be left undecided; nothing else may differ.
+fn check_verdicts(place: &Place, name: &str) {
+    let judged = place.finish(["judge", name, "--json"]);
+    let judgement: Value = serde_json::from_str(&judged.stdout).unwrap();
+    let contrasts = judgement["tasks"][0]["contrasts"].as_array().unwrap();
+    for (of, verdicts, charged) in [
+        ("human", &["better", "inconclusive"][..], false),
+        ("agent:optimised", &["better", "inconclusive"], false),
+        ("agent:no-op", &["better", "worse", "trivial", "equivalent", "inconclusive"], false),
+        ("agent:crash", &["agent-failed"], false),
+        ("agent:short", &["invalid"], true),
+        ("agent:garbage", &["invalid"], true),
+        ("agent:liar", &["invalid"], true),
+    ] {
+        let is_it = |contrast: &&Value| contrast["of"] == of && contrast["against"] == "baseline";
+        let contrast = contrasts.iter().find(is_it).unwrap_or_else(|| panic!("{name}: {of} was not judged"));
+        let verdict = contrast["verdict"].as_str().unwrap();
+        assert!(verdicts.contains(&verdict), "{name}: {of}: {contrast}");
+        assert_eq!(contrast["charged_to"] == of, charged, "{name}: {of}: {contrast}");
+        if verdict == "better" || verdict == "inconclusive" {
+            let optimised = of != "agent:no-op";
+            assert!(!optimised || contrast["estimate"].as_f64().unwrap() > 0.3, "{name}: {of}: {contrast}");
+        }
     }
 }
