@@ -19,7 +19,7 @@ use isobench_store::RunStore;
 
 use isobench_analysis::validity::LaunchRules;
 
-use crate::evidence::{self, Digests};
+use crate::evidence::{self, Digests, LaunchDigest};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::progress::Watch;
 pub(crate) use recovery::end_orphans;
@@ -168,7 +168,9 @@ fn run_block(
     };
     let rules = LaunchRules::of_block(spec);
     for record in &result.launches {
-        watch.measured(record, digests.known(record, &rules));
+        // What doesn't count is no part of the running estimate.
+        let counts = |digest: &&LaunchDigest| digest.findings.is_empty() && !charged.contains_key(&record.launch.arm);
+        watch.measured(record, digests.known(record, &rules).filter(counts));
     }
     Ok(EventKind::BlockEnded { id: spec.id.clone(), end, launches: result.launches, charged })
 }
