@@ -40,6 +40,12 @@ pub enum ScheduleError {
         "prompts of token ids can't be sent to the chat interface: use `words` prompts or the completions interface"
     )]
     IdsInChat,
+    /// The prompts are those of a dataset, which this client can't draw.
+    #[error("prompts of the dataset `{name}` can't be drawn: use `words` or `token-ids` prompts")]
+    Dataset {
+        /// The dataset.
+        name: String,
+    },
 }
 
 /// A prompt.
@@ -86,6 +92,7 @@ impl Schedule {
     /// Returns what in the workload can't be sent.
     pub fn new(workload: &Workload, seed: u64, phase: Phase) -> Result<Self, ScheduleError> {
         check(workload)?;
+        let kind = Drawn::of(&workload.prompts)?;
         let (count, arrival, output_tokens, purpose) = match phase {
             Phase::First => (1, ONE_AT_A_TIME, workload.output_tokens.min(FIRST_TOKENS), "first"),
             Phase::ProbeBefore | Phase::ProbeAfter => {
@@ -99,14 +106,14 @@ impl Schedule {
             Phase::WarmUp | Phase::Measure => (seed, workload.temperature),
         };
         let prompts = match phase {
-            Phase::First => shortened(&workload.prompts),
-            Phase::ProbeBefore | Phase::ProbeAfter | Phase::WarmUp | Phase::Measure => workload.prompts.clone(),
+            Phase::First => kind.shortened(),
+            Phase::ProbeBefore | Phase::ProbeAfter | Phase::WarmUp | Phase::Measure => kind,
         };
         let mut contents = Draws::new(seed, &format!("prompts/{purpose}"));
         let mut times = Arrivals { draws: Draws::new(seed, &format!("arrivals/{purpose}")), arrival, at_s: 0.0 };
         let requests = (0..count)
             .map(|_| ScheduledRequest {
-                prompt: draw_prompt(&prompts, &mut contents),
+                prompt: prompts.draw(&mut contents),
                 input_tokens: prompts.input_tokens(),
                 output_tokens,
                 offset_ns: times.next_ns(),
@@ -243,21 +250,56 @@ impl Arrivals {
     }
 }
 
-fn draw_prompt(prompts: &Prompts, draws: &mut Draws) -> Prompt {
-    match *prompts {
-        Prompts::Words { input_tokens } => {
-            let mut text = String::new();
-            for place in 0..input_tokens {
-                if place > 0 {
-                    text.push(' ');
-                }
-                text.push_str(draw_word(draws));
+/// Prompts that are drawn here, from a seed alone.
+#[derive(Debug, Clone, Copy)]
+enum Drawn {
+    Words { input_tokens: u32 },
+    TokenIds { input_tokens: u32, vocabulary_size: u32, first_id: u32 },
+}
+
+impl Drawn {
+    fn of(prompts: &Prompts) -> Result<Self, ScheduleError> {
+        match *prompts {
+            Prompts::Words { input_tokens } => Ok(Self::Words { input_tokens }),
+            Prompts::TokenIds { input_tokens, vocabulary_size, first_id } => {
+                Ok(Self::TokenIds { input_tokens, vocabulary_size, first_id })
             }
-            Prompt::Text(text)
+            Prompts::Dataset { ref name, .. } => Err(ScheduleError::Dataset { name: name.clone() }),
         }
-        Prompts::TokenIds { input_tokens, vocabulary_size, first_id } => {
-            let span = vocabulary_size.saturating_sub(first_id);
-            Prompt::Ids((0..input_tokens).map(|_| first_id + draws.below(span)).collect())
+    }
+
+    fn input_tokens(self) -> u32 {
+        match self {
+            Self::Words { input_tokens } | Self::TokenIds { input_tokens, .. } => input_tokens,
+        }
+    }
+
+    /// Returns prompts like these, but of at most [`FIRST_TOKENS`] tokens.
+    fn shortened(self) -> Self {
+        match self {
+            Self::Words { input_tokens } => Self::Words { input_tokens: input_tokens.min(FIRST_TOKENS) },
+            Self::TokenIds { input_tokens, vocabulary_size, first_id } => {
+                Self::TokenIds { input_tokens: input_tokens.min(FIRST_TOKENS), vocabulary_size, first_id }
+            }
+        }
+    }
+
+    fn draw(self, draws: &mut Draws) -> Prompt {
+        match self {
+            Self::Words { input_tokens } => {
+                let mut text = String::new();
+                for place in 0..input_tokens {
+                    if place > 0 {
+                        text.push(' ');
+                    }
+                    text.push_str(draw_word(draws));
+                }
+                Prompt::Text(text)
+            }
+            Self::TokenIds { input_tokens, vocabulary_size, first_id } => {
+                let span = vocabulary_size.saturating_sub(first_id);
+                Prompt::Ids((0..input_tokens).map(|_| first_id + draws.below(span)).collect())
+            }
         }
     }
 }
@@ -265,16 +307,6 @@ fn draw_prompt(prompts: &Prompts, draws: &mut Draws) -> Prompt {
 fn draw_word(draws: &mut Draws) -> &'static str {
     let bound = u32::try_from(WORDS.len()).unwrap_or(u32::MAX);
     WORDS.get(draws.below(bound) as usize).copied().unwrap_or("word")
-}
-
-/// Returns prompts like these, but of at most [`FIRST_TOKENS`] tokens.
-fn shortened(prompts: &Prompts) -> Prompts {
-    match *prompts {
-        Prompts::Words { input_tokens } => Prompts::Words { input_tokens: input_tokens.min(FIRST_TOKENS) },
-        Prompts::TokenIds { input_tokens, vocabulary_size, first_id } => {
-            Prompts::TokenIds { input_tokens: input_tokens.min(FIRST_TOKENS), vocabulary_size, first_id }
-        }
-    }
 }
 
 fn check(workload: &Workload) -> Result<(), ScheduleError> {
@@ -291,7 +323,7 @@ fn check(workload: &Workload) -> Result<(), ScheduleError> {
         }
         Arrival::Closed { .. } | Arrival::Open { .. } | Arrival::AllAtOnce => {}
     }
-    if workload.prompts.input_tokens() == 0 {
+    if workload.prompts.input_tokens() == Some(0) {
         return number("input-tokens", &0, "at least 1");
     }
     if workload.output_tokens == 0 {

@@ -138,7 +138,7 @@ fn server(task: &Task) -> Vec<Fault> {
         EngineKind::Generic if server.command.is_empty() => {
             faults.push(("server.command", "`server.command` is empty, and the engine `generic` has none".to_owned()));
         }
-        EngineKind::Generic | EngineKind::Vllm => {}
+        EngineKind::Generic | EngineKind::Vllm | EngineKind::Sglang => {}
     }
     if !server.health.starts_with('/') {
         faults.push(("server.health", format!("`server.health` must start with `/`, found `{}`", server.health)));

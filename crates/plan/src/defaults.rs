@@ -88,6 +88,7 @@ pub const DEVICES: u32 = 0;
 pub fn counter(engine: EngineKind) -> TokenCounter {
     match engine {
         EngineKind::Vllm => TokenCounter::TokenIds,
-        EngineKind::Generic => TokenCounter::Whitespace,
+        // SGLang sends no token ids over its OpenAI-compatible interface, and what its `usage` says is only a claim.
+        EngineKind::Generic | EngineKind::Sglang => TokenCounter::Whitespace,
     }
 }

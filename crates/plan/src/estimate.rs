@@ -46,7 +46,7 @@ fn window_factor(kind: WorkloadKind) -> f64 {
 pub fn launch_s(task: &PlannedTask) -> f64 {
     let start = match task.engine {
         EngineKind::Generic => START_GENERIC_S,
-        EngineKind::Vllm => START_VLLM_S,
+        EngineKind::Vllm | EngineKind::Sglang => START_VLLM_S,
     };
     let window = task.design.min_window_s.get() * window_factor(task.workload.kind);
     // Warm-up requests are like the window's, so that they take their share of it.

@@ -8,6 +8,8 @@ pub mod dataset;
 pub mod defaults;
 pub mod estimate;
 pub mod keys;
+pub mod knowledge;
+pub mod lint;
 pub mod next;
 pub mod planner;
 pub mod progress;

@@ -83,6 +83,7 @@ pub fn plan(dataset: &Dataset, facts: &Facts, options: &PlanOptions) -> Result<P
         tasks: Vec::new(),
         exclusions: Vec::new(),
         problems: dataset.problems.clone(),
+        assessments: Vec::new(),
     };
     for selection in choose::select(dataset, &options.choice) {
         match selection {

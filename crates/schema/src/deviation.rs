@@ -25,6 +25,22 @@ spelt_enum!(
         FewerBlocks = "fewer-blocks",
         /// The answers are not checked.
         OutputUnchecked = "output-unchecked",
+        /// An option was moved from the client to the server, renamed, or spelt as the revision's parser takes it.
+        OptionTranslated = "option-translated",
+        /// An option that the command needs and doesn't give was added.
+        OptionAdded = "option-added",
+        /// An option has no effect on what is measured here, since another part does its work.
+        OptionSuperseded = "option-superseded",
+        /// The command was mended as text: brackets, paths, the program's own name.
+        CommandMended = "command-mended",
+        /// An offline benchmark is run through the server, with isobench's own client.
+        OfflineThroughServer = "offline-through-server",
+        /// A workload stands in for a task that has none.
+        WorkloadChosen = "workload-chosen",
+        /// Another model than the task's is measured.
+        ProxyModel = "proxy-model",
+        /// A recipe changes the environment so that it runs at all.
+        RecipeApplied = "recipe-applied",
     }
 );
 

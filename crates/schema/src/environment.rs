@@ -16,13 +16,21 @@ spelt_enum!(
         Generic = "generic",
         /// vLLM.
         Vllm = "vllm",
+        /// SGLang.
+        Sglang = "sglang",
     }
 );
 
 spelt_enum!(
-    /// Where an environment comes from: the rung of the ladder.
+    /// Where an environment comes from: the rung of the ladder, the first that works from the top.
     Rung {
-        /// The revision's files with the native files of an installed package.
+        /// An image of exactly this revision.
+        Image = "image",
+        /// A wheel of exactly this revision.
+        Wheel = "wheel",
+        /// Native files built from an equal native tree (a release's or another revision's), with this revision's Python files.
+        NativeTree = "native-tree",
+        /// The revision's files with the native files of an installed package, whose native tree may differ: a deviation.
         Overlay = "overlay",
         /// The revision's files, built by the task's command, or as they are.
         Source = "source",

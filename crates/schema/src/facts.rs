@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::assessment::RevisionFacts;
 use crate::failure::Failure;
 use crate::format::Stored;
 use crate::ids::CommitId;
@@ -72,6 +73,13 @@ pub struct Facts {
     pub revisions: BTreeMap<String, BTreeMap<String, ResolvedRevision>>,
     /// Files and folders that tasks name (models, for example), by path: a digest of what they hold, or absent.
     pub inputs: BTreeMap<String, Option<String>>,
+    /// What is known of the commits that tasks of a dataset of commits name, by repository and by the revision as it is
+    /// written there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, BTreeMap<String, RevisionFacts>>,
+    /// The `config.json` of models, by the model's name, as far as a local folder or the hub's cache has one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub model_configs: BTreeMap<String, serde_json::Value>,
 }
 
 impl Stored for Facts {

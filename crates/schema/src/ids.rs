@@ -147,6 +147,28 @@ checked_string!(
     |text| is_lower_hex(text, 64)
 );
 
+checked_string!(
+    /// A moment in UTC, to the second, in the one spelling whose text order is the order in time: `2024-06-25T17:30:00Z`.
+    Moment,
+    "moment",
+    "use UTC to the second, like `2024-06-25T17:30:00Z`",
+    is_moment
+);
+
+fn is_moment(text: &str) -> bool {
+    let shape = b"dddd-dd-ddTdd:dd:ddZ";
+    let fits = |(found, wanted): (u8, &u8)| if *wanted == b'd' { found.is_ascii_digit() } else { found == *wanted };
+    let number = |from: usize, to: usize| text.get(from..to).and_then(|digits| digits.parse::<u32>().ok());
+    let within = |from, to, low, high| number(from, to).is_some_and(|value| (low..=high).contains(&value));
+    text.len() == shape.len()
+        && text.bytes().zip(shape).all(fits)
+        && within(5, 7, 1, 12)
+        && within(8, 10, 1, 31)
+        && within(11, 13, 0, 23)
+        && within(14, 16, 0, 59)
+        && within(17, 19, 0, 60)
+}
+
 fn is_lower_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -309,6 +331,15 @@ mod tests {
         for bad in ["", "--upload-pack=x", "-q", "a..b", "main:file", "a b", "x\n", "HEAD~1", "HEAD@{1}", "/x"] {
             assert!(Revision::new(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_moment_has_one_spelling() {
+        assert!(Moment::new("2024-06-25T17:30:00Z").is_ok());
+        for bad in ["2024-06-25", "2024-06-25T17:30:00+02:00", "2024-13-25T17:30:00Z", "2024-06-25T24:30:00Z", ""] {
+            assert!(Moment::new(bad).is_err(), "{bad}");
+        }
+        assert!(Moment::new("2024-06-25T17:30:00Z").unwrap() < Moment::new("2024-11-01T00:00:00Z").unwrap());
     }
 
     #[test]

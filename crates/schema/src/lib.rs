@@ -3,7 +3,9 @@
 //! Everything that is stored, sent to a worker or printed as JSON is defined here and nowhere else. The crate is pure:
 //! it has no files, no clock, no network and no randomness of its own.
 
+pub mod assessment;
 pub mod block;
+pub mod commit_task;
 pub mod comparability;
 pub mod deviation;
 pub mod environment;
@@ -18,6 +20,7 @@ pub mod outcome;
 pub mod plan;
 pub mod record;
 pub mod task;
+pub mod tool;
 pub mod units;
 pub mod verdict;
 pub mod workload;

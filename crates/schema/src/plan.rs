@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::assessment::Assessment;
 use crate::deviation::Deviation;
 use crate::environment::{EngineKind, EnvironmentSpec, Isolation};
 use crate::failure::spelt_enum;
@@ -139,6 +140,10 @@ spelt_enum!(
         InputMissing = "input-missing",
         /// The task asks for something that contradicts itself.
         Contradiction = "contradiction",
+        /// The task can't be measured as it stands; its assessment says why.
+        CannotRun = "cannot-run",
+        /// isobench's client can't draw this workload's prompts.
+        ClientLacks = "client-lacks",
         /// Agent patches would run without isolation, which wasn't allowed.
         IsolationMissing = "isolation-missing",
     }
@@ -194,6 +199,9 @@ pub struct Plan {
     pub exclusions: Vec<Exclusion>,
     /// What can't be read.
     pub problems: Vec<Problem>,
+    /// What is known about each task of a dataset of commits, in its order, run or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assessments: Vec<Assessment>,
 }
 
 impl Stored for Plan {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::spelt_enum;
+use crate::task::OptionValue;
 
 spelt_enum!(
     /// What kind of benchmark a workload is.
@@ -76,13 +77,21 @@ pub enum Prompts {
         /// The lowest id that is drawn, above the special tokens.
         first_id: u32,
     },
+    /// Prompts of a dataset that the engine's own benchmark knows by name, with that benchmark's options.
+    Dataset {
+        /// The dataset's name there, such as `sharegpt`, `sonnet`, `hf`, or `random` where lengths vary.
+        name: String,
+        /// Its options, by their names there, such as `dataset-path` or `random-range-ratio`.
+        options: BTreeMap<String, OptionValue>,
+    },
 }
 
 impl Prompts {
-    /// Returns the length of each prompt in tokens (for words: in words).
-    pub fn input_tokens(&self) -> u32 {
+    /// Returns the length of each prompt in tokens (for words: in words), if all have one.
+    pub fn input_tokens(&self) -> Option<u32> {
         match self {
-            Self::Words { input_tokens } | Self::TokenIds { input_tokens, .. } => *input_tokens,
+            Self::Words { input_tokens } | Self::TokenIds { input_tokens, .. } => Some(*input_tokens),
+            Self::Dataset { .. } => None,
         }
     }
 }

@@ -10,7 +10,7 @@ use isobench_schema::plan::{Exclusion, Plan, PlannedTask, Problem};
 use isobench_schema::verdict::{
     ArmJudgement, BlockCounts, Contrast, CountedFailure, Judgement, TaskJudgement, Verdict,
 };
-use isobench_schema::workload::{Arrival, Workload};
+use isobench_schema::workload::{Arrival, Prompts, Workload};
 
 use super::{
     ArmView, ContrastView, DeviationView, EvidenceView, ExclusionView, FailureKind, FailureView, IntervalPlot,
@@ -153,12 +153,15 @@ pub(crate) fn workload(workload: &Workload, model: &str) -> String {
         }
         Arrival::AllAtOnce => "all at once".to_owned(),
     };
+    let input = match &workload.prompts {
+        Prompts::Words { input_tokens } | Prompts::TokenIds { input_tokens, .. } => format!("{input_tokens} tokens in"),
+        Prompts::Dataset { name, .. } => format!("prompts of {}", clean(name)),
+    };
     format!(
-        "{} of {}: {}, {} tokens in, {} tokens out, {arrival}",
+        "{} of {}: {}, {input}, {} tokens out, {arrival}",
         workload.kind,
         clean(model),
         counted(workload.requests, "request"),
-        workload.prompts.input_tokens(),
         workload.output_tokens
     )
 }

@@ -429,5 +429,6 @@ pub(crate) fn plan() -> Plan {
         tasks: vec![task],
         exclusions: judged.exclusions,
         problems: judged.problems,
+        assessments: Vec::new(),
     }
 }

@@ -1,5 +1,6 @@
 //! What differs between engines: how each is started, and where it keeps its caches.
 
+mod sglang;
 mod vllm;
 
 use std::collections::BTreeMap;
@@ -49,6 +50,7 @@ pub fn command(engine: EngineKind, serve: &Serve<'_>) -> Result<Vec<String>, Ser
     let own = match engine {
         EngineKind::Generic => Vec::new(),
         EngineKind::Vllm => vllm::command(),
+        EngineKind::Sglang => sglang::command(),
     };
     let template = if serve.spec.command.is_empty() { &own } else { &serve.spec.command };
     let mut command = template.iter().map(|argument| fill(argument, serve)).collect::<Result<Vec<_>, _>>()?;
@@ -90,6 +92,7 @@ pub fn variables(engine: EngineKind, serve: &Serve<'_>) -> BTreeMap<String, Stri
     match engine {
         EngineKind::Generic => BTreeMap::new(),
         EngineKind::Vllm => vllm::variables(serve),
+        EngineKind::Sglang => sglang::variables(serve),
     }
 }
 
@@ -97,6 +100,7 @@ pub fn variables(engine: EngineKind, serve: &Serve<'_>) -> BTreeMap<String, Stri
 pub fn version_path(engine: EngineKind) -> &'static str {
     match engine {
         EngineKind::Generic | EngineKind::Vllm => "/version",
+        EngineKind::Sglang => "/get_server_info",
     }
 }
 
@@ -147,6 +151,13 @@ mod tests {
         let expected = "/venv/bin/python -m vllm.entrypoints.cli.main serve /models/tiny --host 127.0.0.1 --port 8123 \
                         --served-model-name tiny";
         check(EngineKind::Vllm, &spec(&[], &[]), Some(Path::new("/venv/bin/python")), Ok(expected));
+    }
+
+    #[test]
+    fn sglang_needs_no_command() {
+        let expected = "/venv/bin/python -m sglang.launch_server --model-path /models/tiny --host 127.0.0.1 --port 8123 \
+                        --served-model-name tiny";
+        check(EngineKind::Sglang, &spec(&[], &[]), Some(Path::new("/venv/bin/python")), Ok(expected));
     }
 
     #[test]

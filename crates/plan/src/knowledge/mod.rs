@@ -1,0 +1,95 @@
+//! Facts about engines, models, devices and packages, as data: the tables of the folder `knowledge/`, built into the program.
+//!
+//! Every row names its source. What varies over time carries moments on the engine's main branch: a row holds from `since`
+//! (inclusive) until `until` (exclusive; absent: still).
+
+pub mod commits;
+pub mod devices;
+pub mod engines;
+pub mod models;
+pub mod options;
+pub mod presets;
+pub mod recipes;
+pub mod releases;
+
+use std::sync::OnceLock;
+
+use isobench_schema::ids::Moment;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+pub use commits::Commits;
+pub use devices::Devices;
+pub use engines::Engines;
+pub use models::Models;
+pub use options::Options;
+pub use presets::Presets;
+pub use recipes::Recipes;
+pub use releases::Releases;
+
+/// All tables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Knowledge {
+    /// Releases of each engine, oldest first.
+    pub releases: Releases,
+    /// Options of each program over time.
+    pub options: Options,
+    /// Models.
+    pub models: Models,
+    /// Devices.
+    pub devices: Devices,
+    /// What belongs to each engine: its repository, its native tree, its packages over time, wheels and images.
+    pub engines: Engines,
+    /// What makes an environment run that otherwise wouldn't.
+    pub recipes: Recipes,
+    /// Commits whose facts are known without a clone.
+    pub commits: Commits,
+    /// Workloads with names.
+    pub presets: Presets,
+}
+
+impl Knowledge {
+    /// Returns the tables that are built into the program.
+    pub fn embedded() -> &'static Self {
+        static EMBEDDED: OnceLock<Knowledge> = OnceLock::new();
+        EMBEDDED.get_or_init(|| Self {
+            releases: Releases::embedded(),
+            options: Options::embedded(),
+            models: Models::embedded(),
+            devices: Devices::embedded(),
+            engines: Engines::embedded(),
+            recipes: Recipes::embedded(),
+            commits: Commits::embedded(),
+            presets: Presets::embedded(),
+        })
+    }
+}
+
+/// When a row holds.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Window {
+    /// The first moment at which it holds; absent: from the beginning.
+    #[serde(default)]
+    pub since: Option<Moment>,
+    /// The first moment at which it no longer holds; absent: it still does.
+    #[serde(default)]
+    pub until: Option<Moment>,
+}
+
+impl Window {
+    /// Returns whether it holds at a moment.
+    pub fn holds(&self, moment: &Moment) -> bool {
+        self.since.as_ref().is_none_or(|since| since <= moment)
+            && self.until.as_ref().is_none_or(|until| moment < until)
+    }
+}
+
+/// Reads one table that is built into the program.
+fn table<T: DeserializeOwned>(name: &str, text: &str) -> T {
+    match toml::from_str(text) {
+        Ok(table) => table,
+        // A test reads every table, so that a program with a broken one is never built.
+        Err(error) => unreachable!("knowledge/{name}: {error}"),
+    }
+}
