@@ -161,7 +161,7 @@ mod tests {
             ("workload.requests", "a whole number of at least 1"),
             ("design.blocks", "a whole number from 1 to 100000"),
             ("metric.margin", "a number above 0 and below 1"),
-            ("engine.kind", "one of `generic`, `vllm`"),
+            ("engine.kind", "one of `generic`, `vllm`, `sglang`"),
             ("environment.build", "a list of lists of strings"),
         ] {
             assert_eq!(key(path).unwrap().kind.to_string(), expected, "{path}");

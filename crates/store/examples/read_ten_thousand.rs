@@ -62,6 +62,7 @@ fn plan() -> Plan {
         tasks: Vec::new(),
         exclusions: Vec::new(),
         problems: Vec::new(),
+        assessments: Vec::new(),
     }
 }
 
