@@ -204,6 +204,8 @@ pub(crate) fn lacks_machine(plan: &Plan) -> bool {
         | ExclusionReason::RepositoryUnavailable
         | ExclusionReason::InputMissing
         | ExclusionReason::Contradiction
+        | ExclusionReason::CannotRun
+        | ExclusionReason::ClientLacks
         | ExclusionReason::IsolationMissing => false,
     };
     !plan.exclusions.is_empty() && plan.exclusions.iter().all(lacks)
