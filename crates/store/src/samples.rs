@@ -69,6 +69,7 @@ pub(crate) fn plan() -> Plan {
         tasks: vec![task],
         exclusions: Vec::new(),
         problems: Vec::new(),
+        assessments: Vec::new(),
     }
 }
 

@@ -132,6 +132,7 @@ pub(crate) fn plan(tasks: Vec<PlannedTask>) -> Plan {
         tasks,
         exclusions: Vec::new(),
         problems: Vec::new(),
+        assessments: Vec::new(),
     }
 }
 
