@@ -84,6 +84,7 @@ pub fn plan(dataset: &Dataset, facts: &Facts, options: &PlanOptions) -> Result<P
         exclusions: Vec::new(),
         problems: dataset.problems.clone(),
         assessments: Vec::new(),
+        planned_for: None,
     };
     for selection in choose::select(dataset, &options.choice) {
         match selection {

@@ -205,6 +205,18 @@ pub struct Cost {
     pub assumptions: Vec<String>,
 }
 
+/// The devices that assessments reckon with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedFor {
+    /// The device's id in `knowledge/devices.toml`, such as `h100-80gb`.
+    pub device: String,
+    /// How many of them one launch may use.
+    pub count: u32,
+    /// Whether they are only assumed, because this machine has no device that is known.
+    pub assumed: bool,
+}
+
 /// Everything that is known about one task of a dataset of commits before a device is used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

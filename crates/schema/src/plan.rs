@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::assessment::Assessment;
+use crate::assessment::{Assessment, PlannedFor};
 use crate::deviation::Deviation;
 use crate::environment::{EngineKind, EnvironmentSpec, Isolation};
 use crate::failure::spelt_enum;
@@ -202,6 +202,9 @@ pub struct Plan {
     /// What is known about each task of a dataset of commits, in its order, run or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assessments: Vec<Assessment>,
+    /// The devices that the assessments reckon with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_for: Option<PlannedFor>,
 }
 
 impl Stored for Plan {

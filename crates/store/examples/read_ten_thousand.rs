@@ -63,6 +63,7 @@ fn plan() -> Plan {
         exclusions: Vec::new(),
         problems: Vec::new(),
         assessments: Vec::new(),
+        planned_for: None,
     }
 }
 

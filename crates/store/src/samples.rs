@@ -70,6 +70,7 @@ pub(crate) fn plan() -> Plan {
         exclusions: Vec::new(),
         problems: Vec::new(),
         assessments: Vec::new(),
+        planned_for: None,
     }
 }
 

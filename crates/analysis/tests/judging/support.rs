@@ -133,6 +133,7 @@ pub(crate) fn plan(tasks: Vec<PlannedTask>) -> Plan {
         exclusions: Vec::new(),
         problems: Vec::new(),
         assessments: Vec::new(),
+        planned_for: None,
     }
 }
 

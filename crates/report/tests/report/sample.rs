@@ -430,5 +430,6 @@ pub(crate) fn plan() -> Plan {
         exclusions: judged.exclusions,
         problems: judged.problems,
         assessments: Vec::new(),
+        planned_for: None,
     }
 }
