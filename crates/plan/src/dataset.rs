@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use isobench_schema::commit_task::{CommitTask, DatasetHeader};
 use isobench_schema::deviation::Deviation;
 use isobench_schema::ids::TaskId;
 use isobench_schema::plan::Problem;
@@ -76,6 +77,12 @@ pub struct Dataset {
     pub name: String,
     /// The tasks, in the order of the folders' names or of the file's lines.
     pub tasks: Vec<Task>,
+    /// The tasks of rows that name commits, in the order of the rows.
+    pub commit_tasks: Vec<CommitTask>,
+    /// What the rows that name commits looked like.
+    pub header: DatasetHeader,
+    /// How many rows, task files and task lines were read, bad ones included.
+    pub rows: u64,
     /// What can't be read.
     pub problems: Vec<Problem>,
     /// The values of each task that settings changed.
@@ -169,6 +176,7 @@ fn find(files: &dyn Files, folder: &str, problems: &mut Vec<Problem>) -> Result<
                 problems.push(Problem {
                     file: folder,
                     line: None,
+                    column: None,
                     message: format!("cannot list the folder: {error}"),
                 });
                 continue;
@@ -203,7 +211,7 @@ struct Reader<'f> {
 
 impl Reader<'_> {
     fn problem(&mut self, file: &str, line: Option<u64>, message: impl Into<String>) {
-        self.dataset.problems.push(Problem { file: file.to_owned(), line, message: message.into() });
+        self.dataset.problems.push(Problem { file: file.to_owned(), line, column: None, message: message.into() });
     }
 
     fn task_file(&mut self, file: &str) {

@@ -1,5 +1,7 @@
 //! A task as datasets of performance commits give it: a commit, and the command that is said to show its effect.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -22,6 +24,8 @@ spelt_enum!(
         PlanItem = "plan-item",
         /// The list of published tasks: `commit`, `parent`, `perf_command`, `server_command`, `benchmark_kind`.
         TaskList = "task-list",
+        /// A record of one arm's run: `human_commit`, `human_commit_full`, `parent_commit`, `status`, `metrics`.
+        Result = "result",
     }
 );
 
@@ -77,9 +81,53 @@ pub struct CommitTask {
     pub origin: Origin,
     /// The whole row, as it was; a plain value (a mapping's string, say) under its format's own key.
     pub columns: Map<String, Value>,
+    /// Further rows of the same commit, such as one for each agent's result, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_rows: Vec<FurtherRow>,
+}
+
+/// Another row of the same commit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FurtherRow {
+    /// Where it stands.
+    pub origin: Origin,
+    /// The whole row, as it was.
+    pub columns: Map<String, Value>,
 }
 
 impl Stored for CommitTask {
     const NAME: &'static str = "commit-task";
+    const VERSION: u32 = 1;
+}
+
+/// The first line of a file of commit tasks: what the dataset that they were read from looked like, so that it can be written
+/// again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetHeader {
+    /// The dataset's name, for people.
+    pub name: String,
+    /// The columns of its rows, in the order in which they were first seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
+    /// What a Parquet file says of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parquet: Option<ParquetShape>,
+}
+
+/// What a Parquet file says of itself beside its rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParquetShape {
+    /// The types of its columns, as Parquet's own text: `message schema { .. }`.
+    pub schema: String,
+    /// Its metadata: keys and values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, Option<String>>,
+}
+
+impl Stored for DatasetHeader {
+    const NAME: &'static str = "dataset";
     const VERSION: u32 = 1;
 }

@@ -170,9 +170,12 @@ pub struct Exclusion {
 pub struct Problem {
     /// The file.
     pub file: String,
-    /// The line, from 1, if known.
+    /// The line or row, from 1, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
+    /// The column, if one is at fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
     /// What is wrong, naming the key or column.
     pub message: String,
 }

@@ -261,9 +261,12 @@ pub(crate) fn exclusion_view(exclusion: &Exclusion) -> ExclusionView {
 
 /// Returns a problem as people see it.
 pub(crate) fn problem_view(problem: &Problem) -> ProblemView {
-    let place = match problem.line {
-        Some(line) => format!("{}:{line}", clean(&problem.file)),
-        None => clean(&problem.file),
-    };
+    let mut place = clean(&problem.file);
+    if let Some(line) = problem.line {
+        place = format!("{place}:{line}");
+    }
+    if let Some(column) = &problem.column {
+        place = format!("{place}, `{}`", clean(column));
+    }
     ProblemView { place, message: clean(&problem.message) }
 }

@@ -256,6 +256,7 @@ pub(crate) fn every_verdict() -> Judgement {
     judgement.problems = vec![Problem {
         file: "tasks/broken/task.toml".to_owned(),
         line: Some(7),
+        column: None,
         message: "unknown key `margn`".to_owned(),
     }];
     judgement
