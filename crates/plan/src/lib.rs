@@ -4,6 +4,7 @@
 //! ([`isobench_schema::facts::Facts`]), and the same input gives the same plan to the byte.
 
 pub mod choose;
+pub mod command;
 pub mod dataset;
 pub mod defaults;
 pub mod estimate;
