@@ -3,6 +3,7 @@
 //! Every row names its source. What varies over time carries moments on the engine's main branch: a row holds from `since`
 //! (inclusive) until `until` (exclusive; absent: still).
 
+pub mod architectures;
 pub mod commits;
 pub mod devices;
 pub mod engines;
@@ -18,6 +19,7 @@ use isobench_schema::ids::Moment;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+pub use architectures::Architectures;
 pub use commits::Commits;
 pub use devices::Devices;
 pub use engines::Engines;
@@ -36,6 +38,8 @@ pub struct Knowledge {
     pub options: Options,
     /// Models.
     pub models: Models,
+    /// Which models each engine can load, and when.
+    pub architectures: Architectures,
     /// Devices.
     pub devices: Devices,
     /// What belongs to each engine: its repository, its native tree, its packages over time, wheels and images.
@@ -56,6 +60,7 @@ impl Knowledge {
             releases: Releases::embedded(),
             options: Options::embedded(),
             models: Models::embedded(),
+            architectures: Architectures::embedded(),
             devices: Devices::embedded(),
             engines: Engines::embedded(),
             recipes: Recipes::embedded(),
