@@ -9,6 +9,7 @@ pub mod devices;
 pub mod engines;
 pub mod models;
 pub mod options;
+pub mod packages;
 pub mod presets;
 pub mod recipes;
 pub mod releases;
