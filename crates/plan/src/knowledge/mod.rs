@@ -92,7 +92,7 @@ impl Window {
 }
 
 /// Reads one table that is built into the program.
-fn table<T: DeserializeOwned>(name: &str, text: &str) -> T {
+pub(crate) fn table<T: DeserializeOwned>(name: &str, text: &str) -> T {
     match toml::from_str(text) {
         Ok(table) => table,
         // A test reads every table, so that a program with a broken one is never built.

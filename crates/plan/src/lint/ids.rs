@@ -52,3 +52,33 @@ pub const CHANGE_NOT_EXERCISED: &str = "change-not-exercised";
 pub const TOO_FEW_REQUESTS: &str = "too-few-requests";
 /// Nothing is known of the revision.
 pub const REVISION_UNKNOWN: &str = "revision-unknown";
+
+/// Every id, in the order in which findings are shown.
+pub const ALL: &[&str] = &[
+    NO_COMMAND,
+    COMMAND_UNREADABLE,
+    TOOL_UNKNOWN,
+    PLACEHOLDER,
+    BRACKETED_OPTION,
+    PRIVATE_PATH,
+    SCRIPT_MISSING,
+    OPTION_REFUSED,
+    OPTION_MISSING,
+    VALUE_REFUSED,
+    LENGTHS_MISSING,
+    DATASET_FILE_MISSING,
+    DATASET_UNKNOWN,
+    MODEL_MISSING,
+    MODEL_CONTRADICTION,
+    ARCHITECTURE_UNSUPPORTED,
+    FEATURE_CONFLICT,
+    HARDWARE_WRONG,
+    DEVICES_TOO_FEW,
+    MODEL_TOO_LARGE,
+    THROUGHPUT_AT_FIXED_RATE,
+    RATE_BEYOND_SERVICE,
+    REVERT,
+    CHANGE_NOT_EXERCISED,
+    TOO_FEW_REQUESTS,
+    REVISION_UNKNOWN,
+];

@@ -1,0 +1,48 @@
+//! The table `knowledge/hardware.toml`: which files run on one kind of hardware only.
+
+use isobench_schema::environment::EngineKind;
+use serde::Deserialize;
+
+use super::devices::Vendor;
+use super::{Window, table};
+
+/// One kind of hardware, and how a change for it is known.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Hardware {
+    /// Its name for people.
+    pub name: String,
+    /// The engine; absent: all.
+    pub engine: Option<EngineKind>,
+    /// Whose devices it is, among those that can be planned for.
+    pub vendor: Option<Vendor>,
+    /// The lowest compute capability that it is, for generations of NVIDIA's devices.
+    pub capability: Option<(u32, u32)>,
+    /// Patterns of files that run on nothing else.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// Patterns of subjects that say so.
+    #[serde(default)]
+    pub subjects: Vec<String>,
+    /// Why.
+    pub because: String,
+    /// When it holds.
+    #[serde(flatten)]
+    pub window: Window,
+    /// Where this is known from.
+    pub source: String,
+}
+
+/// The table's rows.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HardwareTable {
+    /// The kinds.
+    pub hardware: Vec<Hardware>,
+}
+
+impl HardwareTable {
+    pub(super) fn embedded() -> Self {
+        table("hardware.toml", include_str!("../../../../knowledge/hardware.toml"))
+    }
+}

@@ -1,0 +1,115 @@
+//! Changes that the workload doesn't run.
+
+use isobench_schema::assessment::Finding;
+
+use super::case::{Case, finding};
+use super::changed::product_files;
+use super::{condition, ids, pattern};
+use crate::knowledge::coverage::{ModelFile, Need};
+
+/// One reason why a file isn't run.
+struct Unmet<'k> {
+    needs: String,
+    because: &'k str,
+    source: &'k str,
+}
+
+/// Finds commits of which the workload runs nothing, by the table of what code needs. A file of which the table says nothing
+/// counts as run.
+pub(super) fn change_not_exercised(case: &Case<'_>) -> Vec<Finding> {
+    let files = product_files(case);
+    if files.is_empty() {
+        return if case.files().is_empty() { Vec::new() } else { vec![nothing_runs(case)] };
+    }
+    let needs: Vec<&Need> = case.knowledge.coverage.need.iter().filter(|need| applies(need, case)).collect();
+    let of_commit: Vec<Unmet<'_>> = needs
+        .iter()
+        .filter(|need| case.subject_is(&need.subjects) && files.iter().any(|file| pattern::any(&need.paths, file)))
+        .filter(|need| is_unmet(need, case))
+        .map(|need| unmet(need))
+        .collect();
+    let of_files: Vec<Vec<Unmet<'_>>> = files.iter().map(|file| of_file(file, &needs, case)).collect();
+    if of_commit.is_empty() && of_files.iter().any(Vec::is_empty) {
+        return Vec::new();
+    }
+    let reasons = if of_commit.is_empty() { of_files.into_iter().flatten().collect() } else { of_commit };
+    vec![not_run(&files, reasons)]
+}
+
+/// Returns the model file of another family, if every changed file that matters is one.
+pub(super) fn other_family<'a>(case: &Case<'a>) -> Option<(&'a ModelFile, Vec<&'a str>)> {
+    let files = product_files(case);
+    let rows: Vec<&ModelFile> = files.iter().map(|file| foreign(file, case)).collect::<Option<_>>()?;
+    Some((*rows.first()?, files))
+}
+
+fn applies(need: &Need, case: &Case<'_>) -> bool {
+    case.is(need.engine)
+        && (need.window.since.is_none() && need.window.until.is_none()
+            || case.moment().is_some_and(|moment| need.window.holds(moment)))
+}
+
+fn is_unmet(need: &Need, case: &Case<'_>) -> bool {
+    condition::any(&need.any, case) == Some(false)
+}
+
+fn unmet(need: &Need) -> Unmet<'_> {
+    Unmet { needs: need.needs.clone(), because: &need.because, source: &need.source }
+}
+
+fn of_file<'k>(file: &str, needs: &[&'k Need], case: &Case<'k>) -> Vec<Unmet<'k>> {
+    let mut reasons: Vec<Unmet<'k>> = needs
+        .iter()
+        .filter(|need| !need.only_with_subject && pattern::any(&need.paths, file) && is_unmet(need, case))
+        .map(|need| unmet(need))
+        .collect();
+    reasons.extend(foreign(file, case).map(|row| Unmet {
+        needs: format!("a {} model such as `{}`", row.family, row.example),
+        because: "the file holds one family of models, and the task's model is of another",
+        source: &row.source,
+    }));
+    reasons
+}
+
+/// Returns the row of a model file that the task's model doesn't run.
+fn foreign<'k>(file: &str, case: &Case<'k>) -> Option<&'k ModelFile> {
+    let model = case.model()?;
+    let mut rows = case.knowledge.coverage.model_file.iter().filter(|row| pattern::any(&row.paths, file)).peekable();
+    let first = *rows.peek()?;
+    let architectures = case.traits.map_or(&[][..], |traits| traits.architectures.as_slice());
+    let runs = |row: &ModelFile| {
+        pattern::any(&row.models, model) || architectures.iter().any(|name| row.architectures.contains(name))
+    };
+    if rows.any(runs) { None } else { Some(first) }
+}
+
+fn nothing_runs(case: &Case<'_>) -> Finding {
+    let files = case.files().join(", ");
+    let mut found = finding(
+        ids::CHANGE_NOT_EXERCISED,
+        case.files().first().map_or("files", String::as_str),
+        "the commit changes nothing that a benchmark runs",
+    );
+    found.evidence.push(format!("it changes tests, documentation, tools or CI only: {files}"));
+    found
+}
+
+fn not_run(files: &[&str], reasons: Vec<Unmet<'_>>) -> Finding {
+    let mut needs: Vec<String> = Vec::new();
+    let mut evidence: Vec<String> = vec![format!("changed: {}", files.join(", "))];
+    for reason in reasons {
+        let line = format!("{} ({})", reason.because, reason.source);
+        if !needs.contains(&reason.needs) {
+            needs.push(reason.needs);
+        }
+        if !evidence.contains(&line) {
+            evidence.push(line);
+        }
+    }
+    let needs = needs.join("; and ");
+    let message = format!("the workload doesn't run the changed code, which needs {needs}");
+    let mut found = finding(ids::CHANGE_NOT_EXERCISED, files.first().copied().unwrap_or("files"), message);
+    found.evidence = evidence;
+    found.fix = format!("Give a workload with {needs}.");
+    found
+}

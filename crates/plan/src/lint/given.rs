@@ -1,0 +1,104 @@
+//! What the command says, as rules ask for it.
+
+use std::collections::BTreeMap;
+
+use isobench_schema::tool::{Tool, ToolKind};
+
+use super::pattern;
+use crate::command::{Fitted, GivenOption};
+
+/// The command's options and variables, whatever program they go to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Given {
+    /// The benchmark program.
+    pub tool: Option<Tool>,
+    /// The model that the command names.
+    pub model: Option<String>,
+    /// Options with their values, those that nothing takes left out.
+    pub options: Vec<(String, Vec<String>)>,
+    /// Options that nothing takes at the baseline.
+    pub refused: Vec<(String, Vec<String>)>,
+    /// Variables set before the command.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// Names of one option, the one that rules use first.
+const SPELLINGS: &[&[&str]] = &[
+    &["--tensor-parallel-size", "-tp", "--tp", "--tp-size"],
+    &["--pipeline-parallel-size", "-pp", "--pp", "--pp-size"],
+    &["--data-parallel-size", "-dp", "--dp", "--dp-size"],
+    &["--num-prompts", "--num-prompt"],
+    &["--model", "--model-path"],
+    &["--quantization", "-q"],
+    &["--enable-expert-parallel", "--enable-ep-moe"],
+];
+
+impl Given {
+    /// Returns what a command says after it was made fit.
+    pub fn of(fitted: &Fitted<'_>) -> Self {
+        let read = |option: &GivenOption<'_>| (spelling(&option.name), option.values.clone());
+        let given = fitted.server.iter().chain(&fitted.client).chain(&fitted.superseded);
+        Self {
+            tool: Some(fitted.tool),
+            model: fitted.model().map(ToOwned::to_owned),
+            options: given.map(read).collect(),
+            refused: fitted.refused.iter().map(read).collect(),
+            variables: fitted.variables.clone(),
+        }
+    }
+
+    /// Returns the values of an option that something takes; none if it isn't given.
+    pub fn values(&self, name: &str) -> Option<&[String]> {
+        find(&self.options, name)
+    }
+
+    /// Returns the values of an option, whether something takes it or not.
+    pub fn asked(&self, name: &str) -> Option<&[String]> {
+        find(&self.options, name).or_else(|| find(&self.refused, name))
+    }
+
+    /// Returns an option's only value as a number.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.values(name)?.first()?.parse().ok()
+    }
+
+    /// Returns how many devices the command asks for: the product of its parallel sizes.
+    pub fn devices(&self) -> u32 {
+        let size = |name| self.asked(name).and_then(|values| values.first()?.parse::<u32>().ok()).unwrap_or(1).max(1);
+        size("--tensor-parallel-size").saturating_mul(size("--pipeline-parallel-size"))
+    }
+
+    /// Returns whether an option is given with a value that a pattern matches; without a pattern, whether it is given.
+    pub(super) fn has(&self, name: &str, value: Option<&str>) -> bool {
+        self.values(name).is_some_and(|values| matches_values(values, value))
+    }
+
+    /// Returns whether an option was asked for with such a value, whether something takes it or not.
+    pub(super) fn has_asked(&self, name: &str, value: Option<&str>) -> bool {
+        self.asked(name).is_some_and(|values| matches_values(values, value))
+    }
+
+    /// Returns whether a variable is set to a value that a pattern matches.
+    pub(super) fn has_variable(&self, name: &str, value: Option<&str>) -> bool {
+        self.variables.get(name).is_some_and(|found| value.is_none_or(|wanted| pattern::matches(wanted, found)))
+    }
+
+    /// Returns what the program measures.
+    pub fn kind(&self) -> Option<ToolKind> {
+        self.tool.map(Tool::kind)
+    }
+}
+
+fn matches_values(values: &[String], wanted: Option<&str>) -> bool {
+    wanted.is_none_or(|wanted| pattern::matches(wanted, &values.join(" ")))
+}
+
+fn find<'o>(options: &'o [(String, Vec<String>)], name: &str) -> Option<&'o [String]> {
+    options.iter().find(|(given, _)| given == name).map(|(_, values)| values.as_slice())
+}
+
+fn spelling(name: &str) -> String {
+    let dashed = name.replace('_', "-");
+    let main = SPELLINGS.iter().find(|names| names.contains(&dashed.as_str())).and_then(|names| names.first());
+    main.map_or(dashed, |main| (*main).to_owned())
+}
