@@ -2,9 +2,10 @@
 
 use isobench_schema::assessment::Severity;
 use isobench_schema::environment::EngineKind;
+use isobench_schema::ids::Moment;
 use serde::Deserialize;
 
-use super::{Window, table};
+use super::{table, within};
 use crate::lint::condition::Condition;
 
 /// One conflict.
@@ -25,11 +26,19 @@ pub struct Conflict {
     pub message: String,
     /// What to do about it.
     pub fix: String,
-    /// When it holds.
-    #[serde(flatten)]
-    pub window: Window,
+    /// The first moment at which it holds; absent: from the beginning.
+    pub since: Option<Moment>,
+    /// The first moment at which it no longer holds; absent: it still does.
+    pub until: Option<Moment>,
     /// Where this is known from.
     pub source: String,
+}
+
+impl Conflict {
+    /// Returns whether it holds at a moment.
+    pub fn holds(&self, moment: &Moment) -> bool {
+        within(self.since.as_ref(), self.until.as_ref(), moment)
+    }
 }
 
 /// The table's rows.

@@ -1,9 +1,10 @@
 //! The table `knowledge/coverage.toml`: what a workload must have to run the code in a file.
 
 use isobench_schema::environment::EngineKind;
+use isobench_schema::ids::Moment;
 use serde::Deserialize;
 
-use super::{Window, table};
+use super::{table, within};
 use crate::lint::condition::Condition;
 
 /// Files that don't matter at run time, or don't tell what a commit changes.
@@ -41,9 +42,10 @@ pub struct Need {
     pub needs: String,
     /// Why, in one sentence.
     pub because: String,
-    /// When it holds.
-    #[serde(flatten)]
-    pub window: Window,
+    /// The first moment at which it holds; absent: from the beginning.
+    pub since: Option<Moment>,
+    /// The first moment at which it no longer holds; absent: it still does.
+    pub until: Option<Moment>,
     /// Where this is known from.
     pub source: String,
 }
@@ -64,6 +66,13 @@ pub struct ModelFile {
     pub example: String,
     /// Where this is known from.
     pub source: String,
+}
+
+impl Need {
+    /// Returns whether it holds at a moment.
+    pub fn holds(&self, moment: &Moment) -> bool {
+        within(self.since.as_ref(), self.until.as_ref(), moment)
+    }
 }
 
 /// The table's rows.

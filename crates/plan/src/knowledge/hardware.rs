@@ -1,10 +1,11 @@
 //! The table `knowledge/hardware.toml`: which files run on one kind of hardware only.
 
 use isobench_schema::environment::EngineKind;
+use isobench_schema::ids::Moment;
 use serde::Deserialize;
 
 use super::devices::Vendor;
-use super::{Window, table};
+use super::{table, within};
 
 /// One kind of hardware, and how a change for it is known.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -26,11 +27,19 @@ pub struct Hardware {
     pub subjects: Vec<String>,
     /// Why.
     pub because: String,
-    /// When it holds.
-    #[serde(flatten)]
-    pub window: Window,
+    /// The first moment at which it holds; absent: from the beginning.
+    pub since: Option<Moment>,
+    /// The first moment at which it no longer holds; absent: it still does.
+    pub until: Option<Moment>,
     /// Where this is known from.
     pub source: String,
+}
+
+impl Hardware {
+    /// Returns whether it holds at a moment.
+    pub fn holds(&self, moment: &Moment) -> bool {
+        within(self.since.as_ref(), self.until.as_ref(), moment)
+    }
 }
 
 /// The table's rows.

@@ -5,14 +5,18 @@
 
 pub mod architectures;
 pub mod commits;
+pub mod conflicts;
+pub mod coverage;
 pub mod devices;
 pub mod engines;
+pub mod hardware;
 pub mod models;
 pub mod options;
 pub mod packages;
 pub mod presets;
 pub mod recipes;
 pub mod releases;
+pub mod reverts;
 
 use std::sync::OnceLock;
 
@@ -22,13 +26,17 @@ use serde::de::DeserializeOwned;
 
 pub use architectures::Architectures;
 pub use commits::Commits;
+pub use conflicts::Conflicts;
+pub use coverage::Coverage;
 pub use devices::Devices;
 pub use engines::Engines;
+pub use hardware::HardwareTable;
 pub use models::Models;
 pub use options::Options;
 pub use presets::Presets;
 pub use recipes::Recipes;
 pub use releases::Releases;
+pub use reverts::Reverts;
 
 /// All tables.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +57,14 @@ pub struct Knowledge {
     pub recipes: Recipes,
     /// Commits whose facts are known without a clone.
     pub commits: Commits,
+    /// Options that don't go together.
+    pub conflicts: Conflicts,
+    /// What a workload must have to run the code in a file.
+    pub coverage: Coverage,
+    /// Which files run on one kind of hardware only.
+    pub hardware: HardwareTable,
+    /// Which commit a revert takes back.
+    pub reverts: Reverts,
     /// Workloads with names.
     pub presets: Presets,
 }
@@ -66,6 +82,10 @@ impl Knowledge {
             engines: Engines::embedded(),
             recipes: Recipes::embedded(),
             commits: Commits::embedded(),
+            conflicts: Conflicts::embedded(),
+            coverage: Coverage::embedded(),
+            hardware: HardwareTable::embedded(),
+            reverts: Reverts::embedded(),
             presets: Presets::embedded(),
         })
     }
@@ -86,9 +106,13 @@ pub struct Window {
 impl Window {
     /// Returns whether it holds at a moment.
     pub fn holds(&self, moment: &Moment) -> bool {
-        self.since.as_ref().is_none_or(|since| since <= moment)
-            && self.until.as_ref().is_none_or(|until| moment < until)
+        within(self.since.as_ref(), self.until.as_ref(), moment)
     }
+}
+
+/// Returns whether a moment lies in a span that includes its beginning and not its end.
+pub(crate) fn within(since: Option<&Moment>, until: Option<&Moment>, moment: &Moment) -> bool {
+    since.is_none_or(|since| since <= moment) && until.is_none_or(|until| moment < until)
 }
 
 /// Reads one table that is built into the program.

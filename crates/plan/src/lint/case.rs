@@ -76,11 +76,6 @@ impl<'a> Case<'a> {
     pub(super) fn subject_is(&self, patterns: &[String]) -> bool {
         self.subject().is_some_and(|subject| pattern::any(patterns, subject))
     }
-
-    /// Returns the options that aren't refused and the variables, as one line, for evidence.
-    pub(super) fn command(&self) -> &'a str {
-        self.task.command.as_deref().unwrap_or("")
-    }
 }
 
 /// Returns a finding of a rule, as severe as the rule says.

@@ -41,7 +41,8 @@ pub struct Condition {
 impl Condition {
     /// Returns whether a task meets it; absent: too little is known.
     pub(super) fn holds(&self, case: &Case<'_>) -> Option<bool> {
-        let parts = [self.command(case), self.of_model(case), self.of_device(case), self.of_subject(case)];
+        let subject = self.subject.as_ref().is_none_or(|patterns| case.subject_is(patterns));
+        let parts = [self.command(case), self.of_model(case), self.of_device(case), Some(subject)];
         if parts.contains(&Some(false)) {
             return Some(false);
         }
@@ -59,10 +60,10 @@ impl Condition {
         }
         let given = case.given?;
         let value = self.value.as_deref();
-        let option = self.option.as_deref().is_none_or(|name| match self.also_refused {
-            true => given.has_asked(name, value),
-            false => given.has(name, value),
-        });
+        let option = self
+            .option
+            .as_deref()
+            .is_none_or(|name| if self.also_refused { given.has_asked(name, value) } else { given.has(name, value) });
         let variable = self.variable.as_deref().is_none_or(|name| given.has_variable(name, value));
         let without = self.without.as_deref().is_none_or(|name| given.asked(name).is_none());
         let kind = self.kind.is_none_or(|kind| given.kind() == Some(kind));
@@ -87,13 +88,6 @@ impl Condition {
     fn of_device(&self, case: &Case<'_>) -> Option<bool> {
         match self.capability_below {
             Some(bound) => Some(case.device?.capability()? < bound),
-            None => Some(true),
-        }
-    }
-
-    fn of_subject(&self, case: &Case<'_>) -> Option<bool> {
-        match &self.subject {
-            Some(patterns) => Some(case.subject_is(patterns)),
             None => Some(true),
         }
     }

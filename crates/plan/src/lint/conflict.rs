@@ -9,7 +9,7 @@ use super::{condition, ids};
 pub(super) fn feature_conflict(case: &Case<'_>) -> Vec<Finding> {
     let Some(moment) = case.moment() else { return Vec::new() };
     let rows = case.knowledge.conflicts.conflict.iter();
-    rows.filter(|row| case.is(row.engine) && row.window.holds(moment) && condition::all(&row.when, case) == Some(true))
+    rows.filter(|row| case.is(row.engine) && row.holds(moment) && condition::all(&row.when, case) == Some(true))
         .map(|row| {
             let mut found = finding(ids::FEATURE_CONFLICT, &row.subject, &row.message);
             found.severity = row.severity;

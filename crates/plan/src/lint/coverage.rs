@@ -45,8 +45,7 @@ pub(super) fn other_family<'a>(case: &Case<'a>) -> Option<(&'a ModelFile, Vec<&'
 
 fn applies(need: &Need, case: &Case<'_>) -> bool {
     case.is(need.engine)
-        && (need.window.since.is_none() && need.window.until.is_none()
-            || case.moment().is_some_and(|moment| need.window.holds(moment)))
+        && (need.since.is_none() && need.until.is_none() || case.moment().is_some_and(|moment| need.holds(moment)))
 }
 
 fn is_unmet(need: &Need, case: &Case<'_>) -> bool {

@@ -23,7 +23,7 @@ pub(super) fn hardware_wrong(case: &Case<'_>) -> Vec<Finding> {
 }
 
 fn applies(row: &Hardware, case: &Case<'_>) -> bool {
-    row.engine.is_none_or(|engine| case.is(engine)) && case.moment().is_none_or(|moment| row.window.holds(moment))
+    row.engine.is_none_or(|engine| case.is(engine)) && case.moment().is_none_or(|moment| row.holds(moment))
 }
 
 /// Returns whether it is the hardware that is planned for. Where no device is chosen it is NVIDIA's, of any generation but the
@@ -37,7 +37,7 @@ fn is_planned(row: &Hardware, case: &Case<'_>) -> bool {
 fn of(row: &Hardware, case: &Case<'_>, files: &[&str]) -> Option<Finding> {
     let all = !files.is_empty() && files.iter().all(|file| pattern::any(&row.paths, file));
     let said = case.subject_is(&row.subjects);
-    if !all && !(said && !files.is_empty()) {
+    if !all && (!said || files.is_empty()) {
         return None;
     }
     let planned = case.device.map_or("an NVIDIA device", |device| device.name.as_str());
@@ -48,7 +48,9 @@ fn of(row: &Hardware, case: &Case<'_>, files: &[&str]) -> Option<Finding> {
     } else {
         found.severity = Severity::Warning;
     }
-    found.evidence.extend(case.subject().filter(|_| said).map(|subject| format!("its subject is \u{201c}{subject}\u{201d}")));
+    found
+        .evidence
+        .extend(case.subject().filter(|_| said).map(|subject| format!("its subject is \u{201c}{subject}\u{201d}")));
     found.evidence.push(row.because.clone());
     Some(found)
 }

@@ -71,10 +71,7 @@ pub(super) fn throughput_at_fixed_rate(case: &Case<'_>) -> Vec<Finding> {
 }
 
 fn is_throughput(metric: MetricName) -> bool {
-    matches!(
-        metric,
-        MetricName::RequestThroughput | MetricName::OutputThroughput | MetricName::TotalTokenThroughput
-    )
+    matches!(metric, MetricName::RequestThroughput | MetricName::OutputThroughput | MetricName::TotalTokenThroughput)
 }
 
 /// Finds a rate that the planned devices can't serve, or at which everything is sent at once.
@@ -109,9 +106,7 @@ pub(super) fn too_few_requests(case: &Case<'_>) -> Vec<Finding> {
         .filter(|(_, enough)| requests < *enough)
         .collect();
     let Some((percentile, enough)) = short.iter().max_by_key(|(_, enough)| *enough) else { return Vec::new() };
-    let message = format!(
-        "{requests} requests are too few for a {percentile}th percentile, which needs {enough}"
-    );
+    let message = format!("{requests} requests are too few for a {percentile}th percentile, which needs {enough}");
     let mut found = finding(ids::TOO_FEW_REQUESTS, "--num-prompts", message);
     if case.given.is_none_or(|given| given.values("--metric-percentiles").is_none()) {
         found.evidence.push("the tool prints the 99th percentile unless it is told otherwise".to_owned());

@@ -38,9 +38,7 @@ pub(super) fn revision_unknown(case: &Case<'_>) -> Vec<Finding> {
 /// Finds commits that take back others.
 pub(super) fn revert(case: &Case<'_>) -> Vec<Finding> {
     let Some(subject) = case.subject().filter(|subject| is_revert(subject)) else { return Vec::new() };
-    let row = case.human.and_then(|human| {
-        case.knowledge.reverts.revert.iter().find(|row| row.commit == human.commit)
-    });
+    let row = case.human.and_then(|human| case.knowledge.reverts.revert.iter().find(|row| row.commit == human.commit));
     let what = match (row, quoted(subject)) {
         (Some(row), _) => format!("`{}`", row.takes_back.short()),
         (None, Some(quoted)) => format!("\u{201c}{quoted}\u{201d}"),
@@ -86,7 +84,10 @@ mod tests {
     #[test]
     fn the_quoted_subject_is_taken_also_when_it_was_cut_short() {
         assert_eq!(quoted("Revert \"A \"b\" c (#1)\" (#2)"), Some("A \"b\" c (#1)"));
-        assert_eq!(quoted("Revert \"[Model] Flurry of U\u{2026} (#14848)"), Some("[Model] Flurry of U\u{2026} (#14848)"));
+        assert_eq!(
+            quoted("Revert \"[Model] Flurry of U\u{2026} (#14848)"),
+            Some("[Model] Flurry of U\u{2026} (#14848)")
+        );
         assert_eq!(quoted("[Revert] x"), None);
     }
 }
