@@ -1,13 +1,18 @@
-//! Reads a dataset: one task, a folder of tasks, or a file with one task a line. A bad one is a problem, never the end.
+//! Reads a dataset: one task, a folder of tasks, a file with one task a line, or rows that name commits as others publish them.
+//! A bad one is a problem, never the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_schema::commit_task::{CommitTask, DatasetHeader};
 use isobench_schema::deviation::Deviation;
+use isobench_schema::format::Stored as _;
 use isobench_schema::ids::TaskId;
 use isobench_schema::plan::Problem;
 use isobench_schema::task::Task;
+use serde_json::{Map, Value};
 
+use crate::intake::{self, Collector, Extent, KnownCommit, RowPlace, Table};
+use crate::keys;
 use crate::node::Node;
 use crate::paths;
 use crate::setting::Setting;
@@ -68,6 +73,15 @@ pub trait Files {
 
     /// Returns what is at a path, or `None` if nothing that can be read is there.
     fn kind(&self, path: &str) -> Option<EntryKind>;
+
+    /// Returns the rows of a Parquet file.
+    ///
+    /// # Errors
+    /// Returns why it can't be read; where the caller has no reader for such files, that.
+    fn table(&self, path: &str) -> Result<Table, ReadFileError> {
+        let _ = path;
+        Err(ReadFileError::Refused { message: "Parquet files are not read here".to_owned() })
+    }
 }
 
 /// The tasks of a dataset, and what is wrong with the rest.
@@ -108,13 +122,15 @@ pub enum ReadDatasetError {
         path: String,
     },
     /// A folder without tasks.
-    #[error("no `task.toml` in the folder `{path}` or up to {DEEPEST} folders below it")]
+    #[error(
+        "no `task.toml` and no dataset (`.jsonl`, `.json`, `.parquet`) in the folder `{path}` or up to {DEEPEST} folders below it"
+    )]
     Empty {
         /// The path, as given.
         path: String,
     },
-    /// A file that is neither TOML nor JSON Lines.
-    #[error("the dataset `{path}` is neither a folder nor a `.toml` or `.jsonl` file")]
+    /// A file of a kind that isn't read.
+    #[error("the dataset `{path}` is neither a folder nor a `.toml`, `.jsonl`, `.json` or `.parquet` file")]
     UnknownKind {
         /// The path, as given.
         path: String,
@@ -128,32 +144,54 @@ pub enum ReadDatasetError {
 pub fn read(files: &dyn Files, base: &str, path: &str, settings: &[Setting]) -> Result<Dataset, ReadDatasetError> {
     let outside = || ReadDatasetError::Outside { path: path.to_owned() };
     let inside = paths::inside("", path).ok_or_else(outside)?;
-    let mut reader = Reader { files, base, settings, seen: BTreeMap::new(), dataset: Dataset::default() };
-    reader.dataset.name = name(base, &inside);
     let failed = |source| ReadDatasetError::Read { path: path.to_owned(), source };
+    let known = |digits: &str| intake::known_commit(digits);
+    let mut reader = Reader::new(files, base, settings, &known);
+    reader.dataset.name = name(base, &inside);
     match files.kind(&inside).ok_or(ReadFileError::Missing).map_err(failed)? {
         EntryKind::Folder => {
             let found = find(files, &inside, &mut reader.dataset.problems).map_err(failed)?;
             if found.is_empty() && reader.dataset.problems.is_empty() {
                 return Err(ReadDatasetError::Empty { path: path.to_owned() });
             }
-            for file in found {
-                reader.task_file(&file);
+            for (file, kind) in found {
+                if let Err(error) = reader.file(&file, kind) {
+                    reader.problem(&file, None, format!("cannot read the file: {error}"));
+                }
             }
         }
         EntryKind::File => {
-            let extension = inside.rsplit_once('.').map(|(_, extension)| extension);
-            match extension {
-                Some("toml") => reader.task_file(&inside),
-                Some("jsonl") => {
-                    let bytes = files.read(&inside).map_err(failed)?;
-                    reader.lines(&inside, &bytes);
-                }
-                Some(_) | None => return Err(ReadDatasetError::UnknownKind { path: path.to_owned() }),
-            }
+            let kind = FileKind::of(&inside).ok_or_else(|| ReadDatasetError::UnknownKind { path: path.to_owned() })?;
+            reader.file(&inside, kind).map_err(failed)?;
         }
     }
-    Ok(reader.dataset)
+    Ok(reader.finish())
+}
+
+/// How a file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum FileKind {
+    /// One task in TOML.
+    Task,
+    /// One row a line.
+    Lines,
+    /// One JSON value.
+    Document,
+    /// A Parquet file.
+    Parquet,
+}
+
+impl FileKind {
+    /// Returns how a file is read, by its name's end.
+    fn of(path: &str) -> Option<Self> {
+        match path.rsplit_once('.').map(|(_, extension)| extension) {
+            Some("toml") => Some(Self::Task),
+            Some("jsonl") => Some(Self::Lines),
+            Some("json") => Some(Self::Document),
+            Some("parquet") => Some(Self::Parquet),
+            Some(_) | None => None,
+        }
+    }
 }
 
 /// Returns the name of a dataset: of its folder, or of its file without the extension.
@@ -161,12 +199,18 @@ fn name(base: &str, inside: &str) -> String {
     let folder = paths::absolute(base, "", inside);
     let folder = folder.strip_suffix(&format!("/{TASK_FILE}")).unwrap_or(&folder);
     let last = folder.rsplit('/').next().unwrap_or(folder);
-    last.strip_suffix(".jsonl").or_else(|| last.strip_suffix(".toml")).unwrap_or(last).to_owned()
+    let ends = [".jsonl", ".json", ".parquet", ".toml"];
+    ends.iter().find_map(|end| last.strip_suffix(end)).unwrap_or(last).to_owned()
 }
 
-/// Returns the task files in and below a folder, sorted by path. A folder with a task is not searched further.
-fn find(files: &dyn Files, folder: &str, problems: &mut Vec<Problem>) -> Result<Vec<String>, ReadFileError> {
-    let mut found = BTreeSet::new();
+/// Returns the task files in and below a folder, sorted by path, or, where there are none, the files of rows. A folder with a
+/// task is not searched further.
+fn find(
+    files: &dyn Files,
+    folder: &str,
+    problems: &mut Vec<Problem>,
+) -> Result<Vec<(String, FileKind)>, ReadFileError> {
+    let (mut tasks, mut rows) = (BTreeSet::new(), BTreeSet::new());
     let mut waiting = vec![(folder.to_owned(), 0)];
     while let Some((folder, depth)) = waiting.pop() {
         let entries = match files.list(&folder) {
@@ -184,15 +228,18 @@ fn find(files: &dyn Files, folder: &str, problems: &mut Vec<Problem>) -> Result<
         };
         let join = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
         if entries.iter().any(|entry| entry.name == TASK_FILE && entry.kind == EntryKind::File) {
-            found.insert(join(TASK_FILE));
+            tasks.insert((join(TASK_FILE), FileKind::Task));
             continue;
         }
+        let loose = entries.iter().filter(|entry| entry.kind == EntryKind::File && !entry.name.starts_with('.'));
+        let loose = loose.filter_map(|entry| Some((join(&entry.name), FileKind::of(&entry.name)?)));
+        rows.extend(loose.filter(|(_, kind)| *kind != FileKind::Task));
         let folders = entries.iter().filter(|entry| entry.kind == EntryKind::Folder && !entry.name.starts_with('.'));
         if depth < DEEPEST {
             waiting.extend(folders.map(|entry| (join(&entry.name), depth + 1)));
         }
     }
-    Ok(found.into_iter().collect())
+    Ok(if tasks.is_empty() { rows } else { tasks }.into_iter().collect())
 }
 
 /// Where a task stands, for people.
@@ -201,25 +248,91 @@ struct Place {
     line: Option<u64>,
 }
 
+/// What a line of JSON Lines is.
+enum LineKind {
+    /// The header of a file of commit tasks.
+    Header,
+    /// A commit task.
+    CommitTask,
+    /// A task with the keys of `task.toml`.
+    Task,
+    /// A row that names a commit, or that nothing is known of.
+    Row,
+}
+
+impl LineKind {
+    fn of(row: &Map<String, Value>) -> Self {
+        let format = row.get("format").and_then(Value::as_str).and_then(|tag| tag.strip_prefix("isobench."));
+        let is = |name: &str| format.and_then(|tag| tag.strip_prefix(name)).is_some_and(|rest| rest.starts_with('/'));
+        let has_key_of_task = || keys::task_keys().iter().any(|key| row.contains_key(key.path));
+        if is(DatasetHeader::NAME) {
+            Self::Header
+        } else if is(CommitTask::NAME) {
+            Self::CommitTask
+        } else if row.contains_key("baseline") || !intake::names_commit(row) && has_key_of_task() {
+            Self::Task
+        } else {
+            Self::Row
+        }
+    }
+}
+
 struct Reader<'f> {
     files: &'f dyn Files,
     base: &'f str,
     settings: &'f [Setting],
     seen: BTreeMap<TaskId, Place>,
+    rows: Collector<'f>,
     dataset: Dataset,
 }
 
-impl Reader<'_> {
+impl<'f> Reader<'f> {
+    fn new(
+        files: &'f dyn Files,
+        base: &'f str,
+        settings: &'f [Setting],
+        known: &'f dyn Fn(&str) -> Option<KnownCommit>,
+    ) -> Self {
+        let (seen, dataset) = (BTreeMap::new(), Dataset::default());
+        Self { files, base, settings, seen, rows: Collector::new(known), dataset }
+    }
+
+    fn finish(self) -> Dataset {
+        let Self { mut rows, mut dataset, .. } = self;
+        dataset.header = std::mem::take(&mut rows.header);
+        if dataset.header.name.is_empty() {
+            dataset.header.name.clone_from(&dataset.name);
+        }
+        dataset.rows += rows.rows;
+        dataset.problems.append(&mut rows.problems);
+        dataset.commit_tasks = rows.tasks;
+        dataset
+    }
+
     fn problem(&mut self, file: &str, line: Option<u64>, message: impl Into<String>) {
         self.dataset.problems.push(Problem { file: file.to_owned(), line, column: None, message: message.into() });
     }
 
-    fn task_file(&mut self, file: &str) {
-        let bytes = match self.files.read(file) {
-            Ok(bytes) => bytes,
-            Err(error) => return self.problem(file, None, format!("cannot read the file: {error}")),
-        };
-        let Ok(text) = std::str::from_utf8(&bytes) else {
+    fn file(&mut self, file: &str, kind: FileKind) -> Result<(), ReadFileError> {
+        if kind == FileKind::Parquet {
+            let table = self.files.table(file)?;
+            self.rows.table(file, table);
+            return Ok(());
+        }
+        let bytes = self.files.read(file)?;
+        match (intake::without_mark(&bytes), kind) {
+            (Err(message), _) => self.problem(file, None, message),
+            (Ok(bytes), FileKind::Task) => self.task_file(file, bytes),
+            (Ok(bytes), FileKind::Lines) => self.lines(file, bytes),
+            (Ok(bytes), FileKind::Document) => self.rows.document(file, bytes),
+            (Ok(_), FileKind::Parquet) => {}
+        }
+        Ok(())
+    }
+
+    fn task_file(&mut self, file: &str, bytes: &[u8]) {
+        self.dataset.rows += 1;
+        let Ok(text) = std::str::from_utf8(bytes) else {
             return self.problem(file, None, "the file is not UTF-8");
         };
         match Node::from_toml(text) {
@@ -233,11 +346,28 @@ impl Reader<'_> {
             if bytes.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            match serde_json::from_slice::<serde_json::Value>(bytes) {
-                Ok(value) => self.task(file, Some(line), Node::from_json(value, line)),
-                Err(error) => self.problem(file, Some(line), not_json(&error)),
+            match intake::parse(bytes, Extent::Line) {
+                Ok(parsed) => self.line(RowPlace { file, row: line }, bytes, parsed),
+                Err(message) => {
+                    self.dataset.rows += 1;
+                    self.problem(file, Some(line), message);
+                }
             }
         }
+    }
+
+    fn line(&mut self, place: RowPlace<'_>, bytes: &[u8], parsed: intake::Parsed) {
+        let value = match parsed.value {
+            Value::Object(row) => match LineKind::of(&row) {
+                LineKind::Header => return self.rows.stored_header(place, bytes),
+                LineKind::CommitTask => return self.rows.stored_task(place, bytes),
+                LineKind::Row => return self.rows.row(place, row, &parsed.keys),
+                LineKind::Task => Value::Object(row),
+            },
+            other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => other,
+        };
+        self.dataset.rows += 1;
+        self.task(place.file, Some(place.row), Node::from_json(value, place.row));
     }
 
     fn task(&mut self, file: &str, line: Option<u64>, mut root: Node) {
@@ -274,11 +404,4 @@ impl Reader<'_> {
         }
         self.dataset.tasks.push(task);
     }
-}
-
-/// Returns what is wrong with a line, by its column: the parser's own text counts lines within the one line.
-fn not_json(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
-    format!("this is not JSON: {what} at column {}", error.column())
 }

@@ -8,6 +8,7 @@ pub mod command;
 pub mod dataset;
 pub mod defaults;
 pub mod estimate;
+pub mod intake;
 pub mod keys;
 pub mod knowledge;
 pub mod lint;

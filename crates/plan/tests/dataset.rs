@@ -432,8 +432,11 @@ fn no_dataset_at_all_is_an_error() {
     for (path, expected) in [
         ("none", "cannot read the dataset `none`"),
         ("../x", "the dataset `../x` is not below its base folder"),
-        ("empty", "no `task.toml` in the folder `empty` or up to 3 folders below it"),
-        ("a.csv", "the dataset `a.csv` is neither a folder nor a `.toml` or `.jsonl` file"),
+        (
+            "empty",
+            "no `task.toml` and no dataset (`.jsonl`, `.json`, `.parquet`) in the folder `empty` or up to 3 folders below it",
+        ),
+        ("a.csv", "the dataset `a.csv` is neither a folder nor a `.toml`, `.jsonl`, `.json` or `.parquet` file"),
     ] {
         assert_eq!(dataset::read(&files, "/data", path, &[]).unwrap_err().to_string(), expected);
     }
