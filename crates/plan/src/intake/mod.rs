@@ -21,6 +21,8 @@ use isobench_schema::environment::EngineKind;
 use isobench_schema::ids::CommitId;
 use serde_json::{Map, Value};
 
+use crate::knowledge::Knowledge;
+
 pub(crate) use collect::{Collector, RowPlace};
 pub(crate) use detect::names_commit;
 pub(crate) use json::{Extent, Parsed, parse, without_mark};
@@ -34,10 +36,16 @@ pub struct KnownCommit {
     pub commit: CommitId,
 }
 
-/// Returns the commit that begins with these digits, if it is known.
+/// Returns the one known commit that begins with these digits.
 pub(crate) fn known_commit(digits: &str) -> Option<KnownCommit> {
-    let _ = digits;
-    None
+    let commits = &Knowledge::embedded().commits;
+    let of = |engine: &EngineKind| {
+        let commit = commits.find(*engine, digits)?.commit.clone();
+        Some(KnownCommit { engine: *engine, commit })
+    };
+    let mut found = EngineKind::ALL.iter().filter_map(of);
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
 }
 
 /// The rows of a file that isn't text, as its reader gives them.

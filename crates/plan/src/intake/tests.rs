@@ -198,6 +198,15 @@ fn results_of_several_agents_are_one_task_with_all_rows() {
 }
 
 #[test]
+fn a_shortened_commit_is_looked_up_with_its_engine() {
+    let dataset =
+        read("rows.jsonl", "{\"commit_short\": \"015069b0\", \"agent_name\": \"a\", \"agent_ttft_mean\": 13.5}\n");
+    assert_eq!(problems(&dataset), [""; 0]);
+    let task = &dataset.commit_tasks[0];
+    assert_eq!((task.engine, task.commit.as_str(), task.id.as_str()), (EngineKind::Vllm, FULL, "vllm-015069b0"));
+}
+
+#[test]
 fn a_further_row_that_contradicts_the_first_is_kept_and_said() {
     let row = |agent: &str, command: &str| json!({"commit": FULL, "agent_name": agent, "perf_command": command});
     let dataset = read("rows.jsonl", &lines(&[row("a", "vllm bench serve"), row("b", "vllm bench serve --x")]));
