@@ -10,7 +10,7 @@ use super::table;
 pub enum Vendor {
     /// NVIDIA: CUDA.
     Nvidia,
-    /// AMD: ROCm.
+    /// AMD: `ROCm`.
     Amd,
     /// None: the processor itself.
     Cpu,

@@ -15,12 +15,13 @@ pub enum ModelForm {
     /// As the library transformers reads them: a `config.json` and safetensors.
     #[default]
     Transformers,
-    /// As a NeMo checkpoint, which neither vLLM nor SGLang loads.
+    /// As a checkpoint of `NeMo`, which neither vLLM nor SGLang loads.
     Nemo,
 }
 
 /// One model.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of the table, named where it is written")]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ModelRow {
     /// Its name on the hub.
