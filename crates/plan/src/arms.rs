@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_schema::environment::{EnvironmentSpec, Patch, Rung, Source};
+use isobench_schema::environment::{EnvironmentSpec, Patch, Python, Rung, Source, Venv};
 use isobench_schema::ids::{ArmId, CommitId, EnvironmentId};
 use isobench_schema::plan::{PlannedArm, PlannedContrast};
 use isobench_schema::task::Task;
@@ -56,17 +56,29 @@ pub(crate) fn build(task: &Task, arms: &[ArmId], commits: &Commits) -> Result<Ar
 
 fn environment(task: &Task, source: Source) -> EnvironmentSpec {
     let recipe = &task.environment;
+    let commit = source.commit.clone();
     EnvironmentSpec {
         engine: task.engine,
         rung: if recipe.overlay.is_some() { Rung::Overlay } else { Rung::Source },
         source,
-        python: recipe.python.clone(),
+        python: of_commit(&recipe.python, &commit),
         overlay: recipe.overlay.clone(),
         build: recipe.build.clone(),
         build_environment: recipe.build_environment.clone(),
         python_path: recipe.python_path.clone(),
         modules: recipe.modules.clone(),
     }
+}
+
+/// Returns a Python whose requirements and indexes name the arm's own commit where they say `{commit}`.
+fn of_commit(python: &Python, commit: &CommitId) -> Python {
+    let Python::Venv(venv) = python else { return python.clone() };
+    let fill = |texts: &[String]| texts.iter().map(|text| text.replace("{commit}", commit.as_str())).collect();
+    Python::Venv(Venv {
+        requirements: fill(&venv.requirements),
+        extra_indexes: fill(&venv.extra_indexes),
+        ..venv.clone()
+    })
 }
 
 /// Returns what is compared, in the fixed order in which claims are made: human against baseline, each agent against
@@ -84,4 +96,26 @@ pub(crate) fn contrasts(arms: &[PlannedArm]) -> Vec<PlannedContrast> {
         contrasts.extend(agents().map(|of| PlannedContrast { of: of.clone(), against: ArmId::Human }));
     }
     contrasts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_requirement_of_each_arms_own_wheel_names_its_commit() {
+        let venv = Venv {
+            requirements: vec!["vllm @ https://example.invalid/{commit}/x.whl".to_owned(), "numpy<2".to_owned()],
+            extra_indexes: vec!["https://example.invalid/{commit}".to_owned()],
+            ..Venv::default()
+        };
+        let commit = CommitId::new("a".repeat(40)).unwrap();
+        let Python::Venv(filled) = of_commit(&Python::Venv(venv), &commit) else { panic!("no virtual environment") };
+        assert_eq!(
+            filled.requirements,
+            [format!("vllm @ https://example.invalid/{commit}/x.whl"), "numpy<2".to_owned()]
+        );
+        assert_eq!(filled.extra_indexes, [format!("https://example.invalid/{commit}")]);
+        assert_eq!(of_commit(&Python::System, &commit), Python::System);
+    }
 }

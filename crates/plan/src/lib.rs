@@ -17,6 +17,7 @@ pub mod planner;
 pub mod progress;
 pub mod requirements;
 pub mod setting;
+pub mod source;
 
 mod arms;
 mod checks;

@@ -368,7 +368,7 @@ mod tests {
         let knowledge = Knowledge::embedded();
         let engine = engine(EngineKind::Vllm);
         let missing: Vec<_> = engine.missing_wheels.iter().flat_map(|row| &row.commits).collect();
-        assert_eq!(missing.len(), 31);
+        assert_eq!(missing.len(), 32);
         for commit in missing {
             let facts = knowledge.commits.find(EngineKind::Vllm, commit).unwrap();
             assert!(engine.missing_wheel(facts.commit.as_str()).is_some());
