@@ -1,10 +1,12 @@
-//! Pages from judgements and plans: terminal, Markdown, JSON, CSV, one self-contained HTML file, and the live view.
+//! Pages from judgements, plans and assessments: terminal, Markdown, JSON, CSV, one self-contained HTML file, and the live view.
 //!
 //! Every function here is pure, from data to text. Numbers are formatted once, in [`view`]; the renderers only place them.
 
 pub mod csv;
+pub mod funnel;
 pub mod html;
 pub mod json;
+pub mod lint;
 pub mod live;
 pub mod markdown;
 pub(crate) mod number;

@@ -39,6 +39,16 @@ pub(crate) fn grouped(number: u32) -> String {
     group(&number.to_string())
 }
 
+/// Returns a large count with thousands grouped by commas.
+pub(crate) fn grouped_u64(number: u64) -> String {
+    group(&number.to_string())
+}
+
+/// Returns gigabytes with one decimal where they are few.
+pub(crate) fn gigabytes(size: f64) -> String {
+    if size < 99.95 { format!("{size:.1}") } else { group(&format!("{size:.0}")) }
+}
+
 /// Puts commas between groups of three digits before the decimal point.
 fn group(text: &str) -> String {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
@@ -111,6 +121,16 @@ pub(crate) fn p_value(p: f64) -> String {
         p if p < 0.1 => format!("{p:.3}"),
         p => format!("{p:.2}"),
     }
+}
+
+/// Returns an amount with two decimals and thousands grouped by commas, such as `1,234.50`.
+pub(crate) fn group_decimal(amount: f64) -> String {
+    group(&format!("{amount:.2}"))
+}
+
+/// Returns hours with one decimal where they are few, such as `2.5` or `1,204`.
+pub(crate) fn hours(hours: f64) -> String {
+    if hours < 99.95 { format!("{hours:.1}") } else { group(&format!("{hours:.0}")) }
 }
 
 /// Returns a duration in seconds such as `1 h 12 min`, `3 min 20 s` or `1.5 s`.

@@ -1,12 +1,18 @@
-//! Judgements and plans as plain text for a terminal, coloured only when asked.
+//! Judgements, plans and assessments as plain text for a terminal, coloured only when asked.
 
+mod assessment;
+mod funnel;
 mod judgement;
+mod lint;
 mod plan;
 mod table;
 
 use crate::words::Tone;
 
+pub use assessment::assessment;
+pub use funnel::funnel;
 pub use judgement::judgement;
+pub use lint::{lint, rule, rules};
 pub use plan::{explain, plan};
 
 /// How to write for a terminal.

@@ -1,5 +1,6 @@
 //! The words, symbols and tones of verdicts and standings, the same in every format.
 
+use isobench_schema::assessment::{self, RungVerdict, Severity};
 use isobench_schema::measurement::Direction;
 use isobench_schema::verdict::{Standing, Verdict};
 
@@ -106,6 +107,54 @@ impl StandingWord {
             Standing::NotAsked => ("it was run without a baseline or without a human arm", Tone::Absent),
         };
         Self { word: standing.as_str(), meaning, tone }
+    }
+}
+
+/// How far a task comes before a device is used, in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskStandingWord {
+    /// The standing.
+    pub standing: assessment::Standing,
+    /// The machine spelling.
+    pub word: &'static str,
+    /// The words for people.
+    pub title: &'static str,
+    /// One character.
+    pub symbol: &'static str,
+    /// The colour.
+    pub tone: Tone,
+}
+
+impl TaskStandingWord {
+    /// Returns the words for a standing.
+    pub fn of(standing: assessment::Standing) -> Self {
+        use assessment::Standing as S;
+        let (title, symbol, tone) = match standing {
+            S::AsIs => ("runnable as is", "✓", Tone::Good),
+            S::Repaired => ("runnable with repairs", "~", Tone::Neutral),
+            S::MoreDevices => ("needs more devices", "+", Tone::Unsure),
+            S::Build => ("needs a build", "◇", Tone::Fault),
+            S::Cannot => ("cannot run", "✗", Tone::Bad),
+        };
+        Self { standing, word: standing.as_str(), title, symbol, tone }
+    }
+}
+
+/// Returns how a severity is coloured.
+pub(crate) fn severity_tone(severity: Severity) -> Tone {
+    match severity {
+        Severity::Error => Tone::Bad,
+        Severity::Warning => Tone::Unsure,
+        Severity::Note => Tone::Neutral,
+    }
+}
+
+/// Returns how the answer of a rung is coloured.
+pub(crate) fn rung_tone(answer: RungVerdict) -> Tone {
+    match answer {
+        RungVerdict::Taken => Tone::Good,
+        RungVerdict::Refused => Tone::Bad,
+        RungVerdict::NotNeeded => Tone::Absent,
     }
 }
 

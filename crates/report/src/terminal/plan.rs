@@ -1,15 +1,17 @@
 //! A plan as a terminal page: what would run, on what, and how long it would take.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use isobench_schema::environment::{EnvironmentSpec, Python};
+use isobench_schema::assessment::Assessment;
+use isobench_schema::environment::{EnvironmentSpec, Python, Rung};
 use isobench_schema::ids::{EnvironmentId, TaskId};
 use isobench_schema::plan::{Design, Plan, PlannedTask};
 
 use super::Style;
 use super::judgement::section;
 use super::table::{Cell, Column, Layout, table};
+use crate::funnel::{can_run, lowest_rung};
 use crate::number::{self, counted};
 use crate::text::{self, clean};
 use crate::view::{deviation_view, exclusion_view, problem_view, workload};
@@ -26,23 +28,74 @@ const LISTED_BLOCKS: usize = 12;
 pub fn plan(plan: &Plan, style: Style) -> String {
     let mut out = String::new();
     head(&mut out, plan, style);
-    for task in &plan.tasks {
-        section(&mut out, task.id.as_str(), style);
-        summary(&mut out, task, style);
-        environments(&mut out, task, style);
-        notes(&mut out, task, style);
+    if plan.assessments.is_empty() {
+        for task in &plan.tasks {
+            section(&mut out, task.id.as_str(), style);
+            summary(&mut out, task, style);
+            environments(&mut out, task, style);
+            notes(&mut out, task, style);
+        }
+    } else {
+        overview(&mut out, plan, style);
     }
     if !plan.tasks.is_empty() {
         out.push('\n');
         style.paragraph(&mut out, "", UNKNOWN_EFFECT);
     }
-    exclusions(&mut out, plan, None, style);
+    if plan.assessments.is_empty() {
+        exclusions(&mut out, plan, None, style);
+    }
     problems(&mut out, plan, style);
+    if !plan.assessments.is_empty() {
+        out.push('\n');
+        out.push_str(&super::funnel(&plan.assessments, style));
+    }
     out
+}
+
+/// Appends one line for each task of a dataset of commits; each has a page of its own.
+fn overview(out: &mut String, plan: &Plan, style: Style) {
+    out.push('\n');
+    let columns = [
+        Column { title: "task", layout: Layout::Word },
+        Column { title: "standing", layout: Layout::Word },
+        Column { title: "devices", layout: Layout::Number },
+        Column { title: "environment", layout: Layout::Word },
+        Column { title: "time", layout: Layout::Number },
+        Column { title: "subject", layout: Layout::Name },
+    ];
+    let row = |item: &Assessment| {
+        let standing = words::TaskStandingWord::of(item.standing);
+        let planned = plan.task(&item.task);
+        let cost = item.cost.as_ref();
+        let devices = item.need.as_ref().map(|need| need.devices.map_or("none".to_owned(), |devices| devices.to_string()));
+        vec![
+            Cell::plain(clean(item.task.as_str())),
+            Cell { text: format!("{} {}", standing.symbol, standing.title), tone: Some(standing.tone) },
+            Cell::optional(devices.as_ref()),
+            Cell::plain(lowest_rung(item).map_or("–", Rung::as_str)),
+            Cell::optional(
+                planned.map(|task| task.estimate_s.get()).or(cost.map(|cost| cost.device_s)).map(number::duration).as_ref(),
+            ),
+            Cell::plain(item.subject.as_ref().map_or_else(|| "–".to_owned(), |subject| clean(subject))),
+        ]
+    };
+    table(out, &columns, &plan.assessments.iter().map(row).collect::<Vec<_>>(), style);
+    style.paragraph(out, "  ", "isobench plan --explain COMMIT tells the whole story of one");
+    // The funnel says why a task can't run; what is left out for another reason is said here.
+    let told: BTreeSet<&TaskId> =
+        plan.assessments.iter().filter(|item| !can_run(item.standing)).map(|item| &item.task).collect();
+    let others = plan.exclusions.iter().filter(|item| item.arm.is_some() || !told.contains(&item.task));
+    for item in others.map(exclusion_view) {
+        style.paragraph(out, "  - ", &format!("{} ({}): {}", item.what, item.reason, item.message));
+    }
 }
 
 /// Returns everything that the plan says about one task, or `None` if it doesn't name it.
 pub fn explain(plan: &Plan, id: &TaskId, style: Style) -> Option<String> {
+    if let Some(assessment) = plan.assessments.iter().find(|assessment| assessment.task == *id) {
+        return Some(super::assessment(assessment, Some(plan), style));
+    }
     let mut out = String::new();
     let excluded = plan.exclusions.iter().any(|exclusion| exclusion.task == *id);
     let task = plan.task(id);
@@ -64,6 +117,16 @@ pub fn explain(plan: &Plan, id: &TaskId, style: Style) -> Option<String> {
     }
     exclusions(&mut out, plan, Some(id), style);
     Some(out)
+}
+
+/// Appends what is run of a task that has its own page, or why it isn't run.
+pub(super) fn story(out: &mut String, plan: &Plan, id: &TaskId, style: Style) {
+    if let Some(task) = plan.task(id) {
+        section(out, "Run", style);
+        shape(out, task, style);
+        style.paragraph(out, "  workload  ", &workload(&task.workload, &task.server.model));
+    }
+    exclusions(out, plan, Some(id), style);
 }
 
 fn head(out: &mut String, plan: &Plan, style: Style) {
@@ -105,6 +168,11 @@ fn summary(out: &mut String, task: &PlannedTask, style: Style) {
     if !absent.is_empty() {
         style.paragraph(out, "  not run   ", &format!("{} (no patch)", absent.join(", ")));
     }
+    shape(out, task, style);
+    style.paragraph(out, "  workload  ", &workload(&task.workload, &task.server.model));
+}
+
+fn shape(out: &mut String, task: &PlannedTask, style: Style) {
     let design = format!(
         "{} of {}, {}, window at least {}, about {}",
         counted(task.design.blocks(), "block"),
@@ -122,7 +190,6 @@ fn summary(out: &mut String, task: &PlannedTask, style: Style) {
         number::percent(task.metric.margin)
     );
     style.paragraph(out, "  metric    ", &metric);
-    style.paragraph(out, "  workload  ", &workload(&task.workload, &task.server.model));
 }
 
 fn looks(out: &mut String, design: &Design, style: Style) {

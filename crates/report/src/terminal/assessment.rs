@@ -1,0 +1,221 @@
+//! The whole story of one task of a dataset of commits, in a screen.
+
+mod changed;
+
+use isobench_schema::assessment::{
+    Assessment, Cost, DeviceNeed, Finding, RevisionFacts, RungAnswer, RungVerdict,
+};
+use isobench_schema::plan::Plan;
+
+use super::Style;
+use super::judgement::section;
+use crate::funnel::some_of;
+use crate::number::{self, counted, duration};
+use crate::text::{clean, pad};
+use crate::view::deviation_view;
+use crate::words::{TaskStandingWord, Tone, rung_tone};
+
+/// How many changed files are named.
+const NAMED_FILES: usize = 3;
+
+/// How many sentences of reckoning are shown.
+const SHOWN_BECAUSE: usize = 3;
+
+/// Returns the story of one task: what it is, what is run, what is wrong, what it needs, where it comes from, and what it
+/// costs. With a plan, also what is run of it.
+pub fn assessment(assessment: &Assessment, plan: Option<&Plan>, style: Style) -> String {
+    let mut out = String::new();
+    head(&mut out, assessment, style);
+    revisions(&mut out, assessment, style);
+    command(&mut out, assessment, style);
+    findings(&mut out, assessment, style);
+    environments(&mut out, assessment, style);
+    needs(&mut out, assessment, style);
+    if let Some(plan) = plan {
+        super::plan::story(&mut out, plan, &assessment.task, style);
+    }
+    out
+}
+
+fn head(out: &mut String, assessment: &Assessment, style: Style) {
+    let word = TaskStandingWord::of(assessment.standing);
+    out.push_str(&style.bold(&clean(assessment.task.as_str())));
+    out.push_str(&format!("  {}\n", style.paint(word.tone, &format!("{} {}", word.symbol, word.title))));
+    let subject = assessment.subject.as_ref().or_else(|| Some(&assessment.human.as_ref()?.subject));
+    if let Some(subject) = subject {
+        style.paragraph(out, "  ", &clean(subject));
+    }
+    for reason in &assessment.reasons {
+        style.paragraph(out, "  - ", &clean(reason));
+    }
+}
+
+fn revisions(out: &mut String, assessment: &Assessment, style: Style) {
+    let (baseline, human) = (assessment.baseline.as_ref(), assessment.human.as_ref());
+    if baseline.is_none() && human.is_none() {
+        style.paragraph(out, "  commits   ", "nothing is known of them");
+    }
+    for (label, facts) in [("  baseline  ", baseline), ("  human     ", human)] {
+        if let Some(facts) = facts {
+            style.paragraph(out, label, &revision(facts));
+        }
+    }
+    if let Some(files) = human.and_then(|facts| facts.files_changed.as_ref()) {
+        let names: Vec<String> = files.iter().map(|file| clean(file)).collect();
+        let number = counted(u64::try_from(names.len()).unwrap_or(u64::MAX), "file");
+        style.paragraph(out, "  changes   ", &format!("{number}: {}", some_of(&names, NAMED_FILES)));
+    }
+    let keys = (baseline.and_then(|facts| facts.native_key.as_ref()), human.and_then(|facts| facts.native_key.as_ref()));
+    if let (Some(baseline), Some(human)) = keys {
+        let text = if baseline == human {
+            format!("one build for both ({})", clean(human))
+        } else {
+            format!("two builds: baseline {}, human {}", clean(baseline), clean(human))
+        };
+        style.paragraph(out, "  native    ", &text);
+    }
+}
+
+fn revision(facts: &RevisionFacts) -> String {
+    let committed = facts.committed.as_str();
+    let date = committed.split('T').next().unwrap_or(committed);
+    let mut parts = vec![format!("{} of {date}", facts.commit.short())];
+    parts.extend(facts.after_release.as_ref().map(|release| format!("after {}", clean(release))));
+    parts.extend(facts.first_release.as_ref().map(|release| format!("first in {}", clean(release))));
+    parts.join(", ")
+}
+
+fn command(out: &mut String, assessment: &Assessment, style: Style) {
+    section(out, "Command", style);
+    let Some(asked) = &assessment.asked else {
+        out.push_str("  the dataset gives none\n");
+        return;
+    };
+    let asked = clean(asked);
+    let Some(command) = &assessment.command else {
+        style.paragraph(out, "  asked     ", &asked);
+        out.push_str("  nothing is run of it\n");
+        return;
+    };
+    let variables = command.variables.iter().map(|(name, value)| format!("{}={}", clean(name), changed::quoted(&clean(value))));
+    let client: Vec<String> = variables.chain(command.client.iter().map(|word| changed::quoted(&clean(word)))).collect();
+    let server: Vec<String> = command.server.iter().map(|word| changed::quoted(&clean(word))).collect();
+    let marked = changed::mark(&asked, [&client, &server]);
+    style.paragraph(out, "  asked     ", &marked.asked);
+    style.paragraph(out, "  client    ", &marked.client);
+    if !server.is_empty() {
+        style.paragraph(out, "  server    ", &marked.server);
+    }
+    for repair in &assessment.repairs {
+        style.paragraph(out, "  †         ", &deviation_view(repair).sentence());
+    }
+}
+
+fn findings(out: &mut String, assessment: &Assessment, style: Style) {
+    if assessment.findings.is_empty() {
+        return;
+    }
+    section(out, "Findings", style);
+    let mut findings: Vec<&Finding> = assessment.findings.iter().collect();
+    findings.sort_by_key(|finding| (finding.repaired, finding.severity));
+    for finding in findings {
+        super::lint::finding(out, finding, &clean(&finding.rule), style);
+    }
+}
+
+fn environments(out: &mut String, assessment: &Assessment, style: Style) {
+    if assessment.ladder.is_empty() && assessment.recipes.is_empty() {
+        return;
+    }
+    section(out, "Environments", style);
+    // Arms that are answered alike are told once.
+    let mut alike: Vec<(&Vec<RungAnswer>, Vec<String>)> = Vec::new();
+    for (arm, answers) in &assessment.ladder {
+        match alike.iter_mut().find(|(known, _)| *known == answers) {
+            Some((_, arms)) => arms.push(arm.to_string()),
+            None => alike.push((answers, vec![arm.to_string()])),
+        }
+    }
+    for (answers, arms) in alike {
+        style.paragraph(out, "  ", &arms.join(", "));
+        for answer in answers {
+            rung(out, answer, style);
+        }
+    }
+    for recipe in &assessment.recipes {
+        let text = format!("{} ({}): {}; {}", clean(&recipe.action), clean(&recipe.id), clean(&recipe.reason), clean(&recipe.effect));
+        style.paragraph(out, "  recipe    ", &text);
+    }
+}
+
+fn rung(out: &mut String, answer: &RungAnswer, style: Style) {
+    let word = match answer.answer {
+        RungVerdict::Taken => "taken",
+        RungVerdict::Refused => "refused",
+        RungVerdict::NotNeeded => "not needed",
+    };
+    let mut text = answer.artifact.as_ref().map(|artifact| format!("{}: ", clean(artifact))).unwrap_or_default();
+    text.push_str(&clean(&answer.reason));
+    let first = format!("    {} {}  ", pad(answer.rung.as_str(), 11), pad(word, 10));
+    labelled(out, &first, rung_tone(answer.answer), &text, style);
+}
+
+/// Appends a paragraph whose label is coloured.
+pub(super) fn labelled(out: &mut String, label: &str, tone: Tone, text: &str, style: Style) {
+    let start = out.len();
+    style.paragraph(out, label, text);
+    if style.color && out.get(start..).is_some_and(|added| added.starts_with(label)) {
+        let painted = style.paint(tone, label.trim_end());
+        out.replace_range(start..start + label.trim_end().len(), &painted);
+    }
+}
+
+fn needs(out: &mut String, assessment: &Assessment, style: Style) {
+    if assessment.need.is_none() && assessment.cost.is_none() {
+        return;
+    }
+    section(out, "Needs and cost", style);
+    if let Some(need) = &assessment.need {
+        device_need(out, need, style);
+    }
+    if let Some(cost) = &assessment.cost {
+        price(out, cost, style);
+    }
+}
+
+fn device_need(out: &mut String, need: &DeviceNeed, style: Style) {
+    let mut text = match need.devices {
+        Some(devices) => format!("{} with {:.0} GB each", counted(devices, "device"), need.device_gb.ceil()),
+        None => format!("no number of devices is enough: each would need {:.0} GB", need.device_gb.ceil()),
+    };
+    if let Some(asked) = need.asked_tensor_parallel {
+        text.push_str(&format!(", the command asks for {asked}"));
+    }
+    text.push_str(&format!(
+        "; {}: weights {} GB, cache {} KiB a token, {} tokens at once",
+        clean(&need.model),
+        number::gigabytes(need.weights_gb),
+        number::grouped_u64(need.kv_bytes_per_token / 1024),
+        number::grouped_u64(need.workload_tokens)
+    ));
+    style.paragraph(out, "  devices   ", &text);
+    for because in need.because.iter().take(SHOWN_BECAUSE) {
+        style.paragraph(out, "            ", &clean(because));
+    }
+}
+
+fn price(out: &mut String, cost: &Cost, style: Style) {
+    let usd = |price: Option<f64>| price.map(|price| format!(" (${})", number::group_decimal(price))).unwrap_or_default();
+    let text = format!(
+        "{}{} of preparing, {} on {}{}",
+        duration(cost.prepare_s),
+        usd(cost.prepare_usd),
+        duration(cost.device_s),
+        counted(cost.devices, "device"),
+        usd(cost.device_usd)
+    );
+    style.paragraph(out, "  cost      ", &text);
+    let assumptions: Vec<String> = cost.assumptions.iter().map(|text| clean(text)).collect();
+    style.paragraph(out, "  assumed   ", &assumptions.join("; "));
+}
+
