@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Say what would run, on what, and at what cost.
     Plan(PlanArgs),
+    /// Say what is wrong with a dataset, before a device is used.
+    Lint(LintArgs),
     /// Run a plan or a dataset; the same command resumes what was cut short.
     Run(RunArgs),
     /// Run one block of a plan anywhere, and leave a folder to be taken in.
@@ -130,9 +132,46 @@ pub(crate) struct PlanArgs {
     /// Write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Tell the whole story of one task.
-    #[arg(long, value_name = "TASK")]
+    /// Tell the whole story of one task: its name, its commit, or the beginning of one.
+    #[arg(long, value_name = "COMMIT")]
     pub(crate) explain: Option<String>,
+    /// The form in which the plan is shown.
+    #[arg(long, value_enum, default_value_t = PlanFormatArg::Terminal, conflicts_with = "explain")]
+    pub(crate) format: PlanFormatArg,
+}
+
+/// The form in which a plan is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlanFormatArg {
+    /// Tables for a terminal.
+    Terminal,
+    /// Markdown.
+    Markdown,
+    /// The whole plan as JSON.
+    Json,
+    /// One self-contained HTML file with a table that sorts.
+    Html,
+}
+
+/// Arguments of `lint`.
+#[derive(Debug, Args)]
+pub(crate) struct LintArgs {
+    /// A dataset of commits: rows as published, a mapping, or a folder of tasks.
+    pub(crate) dataset: PathBuf,
+    #[command(flatten)]
+    pub(crate) choice: ChoiceArgs,
+    /// How findings are grouped.
+    #[arg(long, value_enum, default_value_t = GroupArg::Task)]
+    pub(crate) by: GroupArg,
+}
+
+/// How findings are grouped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GroupArg {
+    /// By task, in the dataset's order.
+    Task,
+    /// By rule, the commonest first.
+    Rule,
 }
 
 /// Arguments of `run`.

@@ -47,6 +47,7 @@ fn run(command: Command, context: commands::Context) -> Result<Exit, CommandErro
     match command {
         Command::Demo(args) => commands::demo::run(&args, context),
         Command::Plan(args) => commands::plan::run(&args, context),
+        Command::Lint(args) => commands::lint::run(&args, context),
         Command::Run(args) => commands::run::run(&args, context),
         Command::Block(args) => commands::block::run(&args, context),
         Command::Judge(args) => commands::judge::run(&args, context),

@@ -26,7 +26,7 @@ mod exclude;
 // A table reads best with one row a line, however long.
 #[rustfmt::skip]
 mod key_table;
-mod nearest;
+pub mod nearest;
 mod node;
 mod paths;
 mod shape;

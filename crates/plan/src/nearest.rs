@@ -7,7 +7,7 @@ const FARTHEST: f64 = 0.5;
 const LONGEST: usize = 200;
 
 /// Returns the candidate that is nearest to `name`, or `None` if none is near. Of equally near ones the first.
-pub(crate) fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     if name.len() > LONGEST {
         return None;
     }

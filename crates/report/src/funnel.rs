@@ -12,8 +12,8 @@ use crate::text::clean;
 use crate::words::TaskStandingWord;
 
 pub use builds::Builds;
-pub use costs::{CostLine, Costs, Money, Sum};
 pub(crate) use costs::lowest_rung;
+pub use costs::{CostLine, Costs, Money, Sum};
 pub use reasons::ReasonGroup;
 
 /// How far the tasks come, as people see it. All text is on one line and free of control characters.

@@ -1,7 +1,8 @@
-//! A judgement as one self-contained HTML file: inline style and SVG, no script, nothing loaded from elsewhere.
+//! A judgement or a plan as one self-contained HTML file: inline style and SVG, nothing loaded from elsewhere.
 
 mod blocks_plot;
 mod intervals_plot;
+mod plan;
 mod scale;
 mod task;
 
@@ -9,6 +10,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::view::{Pair, TaskView, View};
 use crate::words::{Piece, VerdictWord, how_to_read};
+
+pub use plan::plan_page;
 
 /// The page's style. Colours are Okabe and Ito's, which people with colour-blindness can tell apart.
 const STYLE: &str = include_str!("html/style.css");

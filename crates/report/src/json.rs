@@ -1,8 +1,11 @@
-//! The contract for scripts: tasks and contrasts by name, taken from the judgement as it is stored.
+//! The contracts for scripts: tasks and contrasts by name, taken from the judgement as it is stored, and findings.
 //!
 //! A stored judgement holds everything that is here under the same names, so that `jq` expressions written for one work on
 //! the other. This is the smaller object.
 
+use crate::lint::{RuleText, Summary};
+use isobench_schema::assessment::{Assessment, Finding, Severity};
+use isobench_schema::plan::Problem;
 use isobench_schema::verdict::{Contrast, Judgement, TaskJudgement};
 use serde_json::{Map, Value, json};
 
@@ -10,6 +13,51 @@ use serde_json::{Map, Value, json};
 /// that apply only sometimes, such as `charged_to` and `speedup`, are left out where they don't.
 pub fn contract(judgement: &Judgement) -> Value {
     json!({ "tasks": judgement.tasks.iter().map(task).collect::<Vec<_>>() })
+}
+
+/// Returns `{"problems": [..], "findings": [{"task", "rule", "severity", "message", "subject", "evidence", "fix",
+/// "repaired"}], "summary": {..}}` of some tasks. The summary counts what is there, and of each severity how many findings a
+/// repair takes care of.
+pub fn lint(assessments: &[Assessment], problems: &[Problem]) -> Value {
+    let findings = assessments.iter().flat_map(|item| item.findings.iter().map(move |found| finding(item, found)));
+    let summary = Summary::of(assessments, problems);
+    let count = |(severity, all, repaired): &(Severity, usize, usize)| {
+        (severity.as_str().to_owned(), json!({ "count": all, "repaired": repaired }))
+    };
+    let mut counts: Map<String, Value> = summary.counts.iter().map(count).collect();
+    counts.insert("tasks".to_owned(), summary.tasks.into());
+    counts.insert("tasks_with_findings".to_owned(), summary.with_findings.into());
+    counts.insert("problems".to_owned(), summary.problems.into());
+    json!({ "problems": problems, "findings": findings.collect::<Vec<_>>(), "summary": counts })
+}
+
+fn finding(assessment: &Assessment, finding: &Finding) -> Value {
+    json!({
+        "task": assessment.task.as_str(),
+        "rule": finding.rule,
+        "severity": finding.severity.as_str(),
+        "message": finding.message,
+        "subject": finding.subject,
+        "evidence": finding.evidence,
+        "fix": finding.fix,
+        "repaired": finding.repaired,
+    })
+}
+
+/// Returns a rule as `{"id", "severity", "title", "meaning", "matters", "example", "fix",
+/// "repairs", "source"}`.
+pub fn rule(rule: &RuleText) -> Value {
+    json!({
+        "id": rule.id,
+        "severity": rule.severity.as_str(),
+        "title": rule.title,
+        "meaning": rule.meaning,
+        "matters": rule.matters,
+        "example": rule.example,
+        "fix": rule.fix,
+        "repairs": rule.repairs,
+        "source": rule.source,
+    })
 }
 
 fn task(task: &TaskJudgement) -> Value {

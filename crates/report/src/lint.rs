@@ -1,10 +1,12 @@
 //! Findings grouped and counted, and the texts of rules.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use isobench_schema::assessment::{Assessment, Finding, Severity};
 use isobench_schema::plan::Problem;
 
+use crate::funnel::short_name;
 use crate::number::counted;
 use crate::text::clean;
 
@@ -26,12 +28,18 @@ pub struct RuleText {
     pub severity: Severity,
     /// One line.
     pub title: String,
-    /// What is wrong and why it matters.
-    pub explanation: String,
-    /// A task that breaks it.
+    /// What it means.
+    pub meaning: String,
+    /// Why it matters for what is measured.
+    pub matters: String,
+    /// An example.
     pub example: String,
-    /// What to do.
+    /// What to do about it.
     pub fix: String,
+    /// Whether isobench mends it by itself, in one sentence.
+    pub repairs: String,
+    /// Where this is known from.
+    pub source: String,
 }
 
 /// Findings as people see them.
@@ -46,8 +54,16 @@ pub(crate) struct LintView<'a> {
 pub(crate) struct Group<'a> {
     /// The task or the rule, with what is known of it.
     pub(crate) title: String,
-    /// The findings under the name that the title doesn't give.
-    pub(crate) findings: Vec<(String, &'a Finding)>,
+    /// The findings.
+    pub(crate) findings: Vec<Listed<'a>>,
+}
+
+/// A finding, and what the group's title doesn't say of it.
+pub(crate) enum Listed<'a> {
+    /// One task's finding, under its rule.
+    OfRule(&'a Finding),
+    /// A finding that several tasks share to the word.
+    OfTasks(&'a Finding, Vec<String>),
 }
 
 impl<'a> LintView<'a> {
@@ -62,30 +78,46 @@ impl<'a> LintView<'a> {
 }
 
 fn of_task(task: &Assessment) -> Group<'_> {
-    let subject = task.subject.as_ref().map(|subject| format!("  {}", clean(subject))).unwrap_or_default();
+    let subject = task.subject.as_ref().map(|subject| format!(": {}", clean(subject))).unwrap_or_default();
     let mut findings: Vec<&Finding> = task.findings.iter().collect();
     findings.sort_by_key(|finding| (finding.repaired, finding.severity));
     Group {
         title: format!("{}{subject}", clean(task.task.as_str())),
-        findings: findings.into_iter().map(|finding| (clean(&finding.rule), finding)).collect(),
+        findings: findings.into_iter().map(Listed::OfRule).collect(),
     }
 }
 
 fn by_rule(assessments: &[Assessment]) -> Vec<Group<'_>> {
-    let mut rules: BTreeMap<&str, Vec<(String, &Finding)>> = BTreeMap::new();
+    let mut rules: BTreeMap<&str, Vec<(&Assessment, &Finding)>> = BTreeMap::new();
     for task in assessments {
         for finding in &task.findings {
-            rules.entry(&finding.rule).or_default().push((clean(task.task.as_str()), finding));
+            rules.entry(&finding.rule).or_default().push((task, finding));
         }
     }
     let mut rules: Vec<_> = rules.into_iter().collect();
     rules.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(b.0)));
-    rules.into_iter().map(|(rule, findings)| of_rule(rule, findings)).collect()
+    rules.into_iter().map(|(rule, findings)| of_rule(rule, &findings)).collect()
 }
 
-fn of_rule<'a>(rule: &str, findings: Vec<(String, &'a Finding)>) -> Group<'a> {
+fn of_rule<'a>(rule: &str, findings: &[(&'a Assessment, &'a Finding)]) -> Group<'a> {
     let number = u64::try_from(findings.len()).unwrap_or(u64::MAX);
-    Group { title: format!("{}  {}", clean(rule), counted(number, "finding")), findings }
+    let mut listed: Vec<(&Finding, Vec<String>)> = Vec::new();
+    let mut places = BTreeMap::new();
+    for (task, finding) in findings {
+        let same = (&finding.message, &finding.fix, finding.severity, finding.repaired);
+        let place = *places.entry(same).or_insert_with(|| {
+            listed.push((finding, Vec::new()));
+            listed.len() - 1
+        });
+        if let Some((_, tasks)) = listed.get_mut(place) {
+            tasks.push(short_name(&task.task));
+        }
+    }
+    listed.sort_by_key(|(finding, tasks)| (finding.repaired, finding.severity, std::cmp::Reverse(tasks.len())));
+    Group {
+        title: format!("{}: {}", clean(rule), counted(number, "finding")),
+        findings: listed.into_iter().map(|(finding, tasks)| Listed::OfTasks(finding, tasks)).collect(),
+    }
 }
 
 /// How many findings there are.
@@ -116,9 +148,10 @@ impl Summary {
         }
     }
 
-    /// Returns whether an error is left that no repair takes care of.
+    /// Returns whether something couldn't be read, or an error is left that no repair takes care of.
     pub fn is_broken(&self) -> bool {
-        self.counts.iter().any(|(severity, all, repaired)| *severity == Severity::Error && all > repaired)
+        self.problems > 0
+            || self.counts.iter().any(|(severity, all, repaired)| *severity == Severity::Error && all > repaired)
     }
 
     /// Returns the counts in one sentence.
@@ -129,14 +162,11 @@ impl Summary {
             repaired => format!("{} ({repaired} repaired)", counted(number(*all), severity.as_str())),
         };
         let counts: Vec<String> = self.counts.iter().map(count).collect();
-        let mut text = format!(
-            "{} in {} of {}",
-            counts.join(", "),
-            self.with_findings,
-            counted(number(self.tasks), "task")
-        );
+        let mut text =
+            format!("{} in {} of {}", counts.join(", "), self.with_findings, counted(number(self.tasks), "task"));
         if self.problems > 0 {
-            text.push_str(&format!("; {} could not be read", counted(number(self.problems), "row")));
+            write!(text, "; {} could not be read", counted(number(self.problems), "row"))
+                .expect("a String takes every write");
         }
         text
     }

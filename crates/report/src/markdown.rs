@@ -1,9 +1,13 @@
-//! A judgement as GitHub-flavoured Markdown. Text from elsewhere can't become markup, a mention or a link.
+//! A judgement or a plan as GitHub-flavoured Markdown. Text from elsewhere can't become markup, a mention or a link.
+
+mod plan;
 
 use std::fmt::Write as _;
 
 use crate::view::{ArmView, ContrastView, FailureKind, FailureView, TaskView, View};
 use crate::words::{Piece, how_to_read};
+
+pub use plan::{funnel, plan};
 
 /// Returns the judgement as a Markdown page.
 pub fn judgement(view: &View) -> String {
@@ -173,6 +177,17 @@ fn code(text: &str) -> String {
     format!("{fence}{pad}{}{pad}{fence}", text.replace('|', "\\|"))
 }
 
+/// Returns a sentence in which what stands between backticks is a code span, and nothing else is markup.
+fn sentence(text: &str) -> String {
+    let ticks = text.matches('`').count();
+    let part = |(place, part): (usize, &str)| match place % 2 {
+        1 if place < ticks && !part.is_empty() => code(part),
+        1 if place >= ticks => format!("\\`{}", escape(part)),
+        _ => escape(part),
+    };
+    text.split('`').enumerate().map(part).collect()
+}
+
 /// Returns `text` so that nothing in it is markup, a mention, a reference to an issue or a link.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
@@ -210,6 +225,13 @@ mod tests {
             assert_eq!(escape(hostile), harmless);
         }
         assert_eq!(code("a`|b"), "`` a`\\|b ``");
+        for (text, expected) in [
+            ("`a_b` is *b*", "`a_b` is \\*b\\*"),
+            ("a `lonely_tick", "a \\`lonely\\_tick"),
+            ("`x` and `y|z`", "`x` and `y\\|z`"),
+        ] {
+            assert_eq!(sentence(text), expected);
+        }
         assert_eq!(fence("````"), "`````");
     }
 }

@@ -44,6 +44,14 @@ impl Style {
         if self.color && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
+    /// Appends a heading, in lines that fit.
+    fn heading(self, out: &mut String, text: &str) {
+        for line in crate::text::wrap(text, self.width) {
+            out.push_str(&self.bold(&line));
+            out.push('\n');
+        }
+    }
+
     /// Appends `text` in lines that fit, indented by `indent` columns; the first line starts with `first` instead.
     fn paragraph(self, out: &mut String, first: &str, text: &str) {
         let indent = crate::text::width(first);

@@ -5,7 +5,7 @@ mod build;
 use crate::words::{StandingWord, VerdictWord};
 
 pub use build::view;
-pub(crate) use build::{deviation_view, exclusion_view, problem_view, workload};
+pub(crate) use build::{deviation_view, devices, exclusion_view, problem_view, workload};
 
 /// A judgement as people see it. All text is on one line and free of control characters.
 #[derive(Debug, Clone, PartialEq)]

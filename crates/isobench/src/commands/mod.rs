@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod judge;
+pub(crate) mod lint;
 pub(crate) mod load;
 pub(crate) mod plan;
 pub(crate) mod report;

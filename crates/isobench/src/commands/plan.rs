@@ -1,5 +1,7 @@
 //! `isobench plan`: what would run, on what, and at what cost.
 
+mod named;
+
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -7,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use isobench_plan::choose::Choice;
 use isobench_plan::planner::{self, PlanOptions};
 use isobench_plan::setting::Setting;
-use isobench_report::terminal as report;
+use isobench_report::{html, markdown, terminal as report};
 use isobench_schema::environment::Isolation;
 use isobench_schema::facts::Facts;
 use isobench_schema::format;
@@ -16,8 +18,10 @@ use isobench_schema::plan::Plan;
 use isobench_schema::workload::WorkloadKind;
 use isobench_store::{layout, write_atomically};
 
+use serde_json::json;
+
 use super::Context;
-use crate::args::{ChoiceArgs, KindArg, PlanArgs};
+use crate::args::{ChoiceArgs, KindArg, PlanArgs, PlanFormatArg};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::{dataset_files, facts};
 
@@ -29,7 +33,10 @@ pub(crate) fn run(args: &PlanArgs, context: Context) -> Result<Exit, CommandErro
         let digest = plan.digest().exit(Exit::Error)?;
         context.terminal.status(&format!("wrote the plan {} to {}", digest.short(), args.out.display()));
     }
-    show(&plan, args.explain.as_deref(), context)?;
+    match &args.explain {
+        Some(named) => explain(&plan, named, context)?,
+        None => show(&plan, args.format, context)?,
+    }
     Ok(match plan.tasks.is_empty() {
         false => Exit::Success,
         true if super::run::lacks_machine(&plan) => Exit::Machine,
@@ -81,20 +88,29 @@ pub(crate) fn write(folder: &Path, plan: &Plan, facts: &Facts) -> Result<(), Com
     write_atomically(&folder.join(layout::PLAN), plan.as_bytes()).exit(Exit::Error)
 }
 
-/// Prints a plan, or the story of one of its tasks.
-pub(crate) fn show(plan: &Plan, explain: Option<&str>, context: Context) -> Result<(), CommandError> {
-    let style = super::report::style(context);
-    if let Some(task) = explain {
-        let id = TaskId::new(task).exit(Exit::Usage)?;
-        let story = report::explain(plan, &id, style);
-        let story = story.ok_or_else(|| {
-            CommandError::new(Exit::Usage, format!("the plan has no task `{task}`")).hint("`isobench plan` lists them")
-        })?;
-        context.terminal.data(&story);
-    } else if context.json {
-        context.terminal.data(&format::to_pretty(plan).exit(Exit::Error)?);
-    } else {
-        context.terminal.data(&report::plan(plan, style));
+/// Prints a plan.
+pub(crate) fn show(plan: &Plan, form: PlanFormatArg, context: Context) -> Result<(), CommandError> {
+    let form = if context.json { PlanFormatArg::Json } else { form };
+    let text = match form {
+        PlanFormatArg::Terminal => report::plan(plan, super::report::style(context)),
+        PlanFormatArg::Markdown => markdown::plan(plan),
+        PlanFormatArg::Html => html::plan_page(plan, &html::Options::default()),
+        PlanFormatArg::Json => format::to_pretty(plan).exit(Exit::Error)?,
+    };
+    context.terminal.data(&text);
+    Ok(())
+}
+
+/// Prints the story of one task, or what is known of it as JSON.
+fn explain(plan: &Plan, named: &str, context: Context) -> Result<(), CommandError> {
+    let id = named::task(plan, named)?;
+    if context.json {
+        let assessment = plan.assessments.iter().find(|assessment| assessment.task == id);
+        let exclusions: Vec<_> = plan.exclusions.iter().filter(|exclusion| exclusion.task == id).collect();
+        let story = json!({ "assessment": assessment, "task": plan.task(&id), "exclusions": exclusions });
+        return context.print_json(&story);
     }
+    let story = report::explain(plan, &id, super::report::style(context));
+    context.terminal.data(&story.unwrap_or_default());
     Ok(())
 }

@@ -14,7 +14,7 @@ use isobench_schema::verdict::{Judgement, Verdict};
 use isobench_store::{OpenRunError, RunStore, TakeInError, TakenIn, layout};
 
 use super::{Context, plan};
-use crate::args::RunArgs;
+use crate::args::{PlanFormatArg, RunArgs};
 use crate::coordinator;
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::{evidence, interrupt, progress};
@@ -40,11 +40,11 @@ pub(crate) fn run(args: &RunArgs, context: Context) -> Result<Exit, CommandError
         None => plan::make(&args.what, &args.choice, context)?,
     };
     if args.dry_run {
-        plan::show(&plan, None, context)?;
+        plan::show(&plan, PlanFormatArg::Terminal, context)?;
         return Ok(Exit::Success);
     }
     if plan.tasks.is_empty() {
-        plan::show(&plan, None, context)?;
+        plan::show(&plan, PlanFormatArg::Terminal, context)?;
         let exit = if lacks_machine(&plan) { Exit::Machine } else { Exit::NothingToRun };
         return Err(CommandError::new(exit, "the plan has no task that can run")
             .hint("the plan above says why each was excluded"));

@@ -2,14 +2,14 @@
 
 mod changed;
 
-use isobench_schema::assessment::{
-    Assessment, Cost, DeviceNeed, Finding, RevisionFacts, RungAnswer, RungVerdict,
-};
+use std::fmt::Write as _;
+
+use isobench_schema::assessment::{Assessment, Cost, DeviceNeed, Finding, RevisionFacts, RungAnswer, RungVerdict};
 use isobench_schema::plan::Plan;
 
 use super::Style;
-use super::judgement::section;
 use crate::funnel::some_of;
+use crate::lint::Listed;
 use crate::number::{self, counted, duration};
 use crate::text::{clean, pad};
 use crate::view::deviation_view;
@@ -17,9 +17,6 @@ use crate::words::{TaskStandingWord, Tone, rung_tone};
 
 /// How many changed files are named.
 const NAMED_FILES: usize = 3;
-
-/// How many sentences of reckoning are shown.
-const SHOWN_BECAUSE: usize = 3;
 
 /// Returns the story of one task: what it is, what is run, what is wrong, what it needs, where it comes from, and what it
 /// costs. With a plan, also what is run of it.
@@ -40,7 +37,8 @@ pub fn assessment(assessment: &Assessment, plan: Option<&Plan>, style: Style) ->
 fn head(out: &mut String, assessment: &Assessment, style: Style) {
     let word = TaskStandingWord::of(assessment.standing);
     out.push_str(&style.bold(&clean(assessment.task.as_str())));
-    out.push_str(&format!("  {}\n", style.paint(word.tone, &format!("{} {}", word.symbol, word.title))));
+    writeln!(out, "  {}", style.paint(word.tone, &format!("{} {}", word.symbol, word.title)))
+        .expect("a String takes every write");
     let subject = assessment.subject.as_ref().or_else(|| Some(&assessment.human.as_ref()?.subject));
     if let Some(subject) = subject {
         style.paragraph(out, "  ", &clean(subject));
@@ -65,7 +63,8 @@ fn revisions(out: &mut String, assessment: &Assessment, style: Style) {
         let number = counted(u64::try_from(names.len()).unwrap_or(u64::MAX), "file");
         style.paragraph(out, "  changes   ", &format!("{number}: {}", some_of(&names, NAMED_FILES)));
     }
-    let keys = (baseline.and_then(|facts| facts.native_key.as_ref()), human.and_then(|facts| facts.native_key.as_ref()));
+    let keys =
+        (baseline.and_then(|facts| facts.native_key.as_ref()), human.and_then(|facts| facts.native_key.as_ref()));
     if let (Some(baseline), Some(human)) = keys {
         let text = if baseline == human {
             format!("one build for both ({})", clean(human))
@@ -86,19 +85,21 @@ fn revision(facts: &RevisionFacts) -> String {
 }
 
 fn command(out: &mut String, assessment: &Assessment, style: Style) {
-    section(out, "Command", style);
+    out.push('\n');
     let Some(asked) = &assessment.asked else {
-        out.push_str("  the dataset gives none\n");
+        style.paragraph(out, "  asked     ", "nothing: the dataset gives no command");
         return;
     };
     let asked = clean(asked);
     let Some(command) = &assessment.command else {
         style.paragraph(out, "  asked     ", &asked);
-        out.push_str("  nothing is run of it\n");
+        style.paragraph(out, "  client    ", "nothing is run of it");
         return;
     };
-    let variables = command.variables.iter().map(|(name, value)| format!("{}={}", clean(name), changed::quoted(&clean(value))));
-    let client: Vec<String> = variables.chain(command.client.iter().map(|word| changed::quoted(&clean(word)))).collect();
+    let variables =
+        command.variables.iter().map(|(name, value)| format!("{}={}", clean(name), changed::quoted(&clean(value))));
+    let client: Vec<String> =
+        variables.chain(command.client.iter().map(|word| changed::quoted(&clean(word)))).collect();
     let server: Vec<String> = command.server.iter().map(|word| changed::quoted(&clean(word))).collect();
     let marked = changed::mark(&asked, [&client, &server]);
     style.paragraph(out, "  asked     ", &marked.asked);
@@ -115,19 +116,17 @@ fn findings(out: &mut String, assessment: &Assessment, style: Style) {
     if assessment.findings.is_empty() {
         return;
     }
-    section(out, "Findings", style);
+    out.push('\n');
     let mut findings: Vec<&Finding> = assessment.findings.iter().collect();
     findings.sort_by_key(|finding| (finding.repaired, finding.severity));
-    for finding in findings {
-        super::lint::finding(out, finding, &clean(&finding.rule), style);
-    }
+    super::lint::findings(out, &findings.into_iter().map(Listed::OfRule).collect::<Vec<_>>(), style);
 }
 
 fn environments(out: &mut String, assessment: &Assessment, style: Style) {
     if assessment.ladder.is_empty() && assessment.recipes.is_empty() {
         return;
     }
-    section(out, "Environments", style);
+    out.push('\n');
     // Arms that are answered alike are told once.
     let mut alike: Vec<(&Vec<RungAnswer>, Vec<String>)> = Vec::new();
     for (arm, answers) in &assessment.ladder {
@@ -137,27 +136,41 @@ fn environments(out: &mut String, assessment: &Assessment, style: Style) {
         }
     }
     for (answers, arms) in alike {
-        style.paragraph(out, "  ", &arms.join(", "));
-        for answer in answers {
-            rung(out, answer, style);
+        style.paragraph(out, "  ", &format!("environment of {}", arms.join(" and ")));
+        for same in answers.chunk_by(|a, b| a.answer == b.answer && a.artifact == b.artifact && a.reason == b.reason) {
+            rungs(out, same, style);
         }
     }
     for recipe in &assessment.recipes {
-        let text = format!("{} ({}): {}; {}", clean(&recipe.action), clean(&recipe.id), clean(&recipe.reason), clean(&recipe.effect));
+        let text = format!(
+            "{} ({}): {}; {}",
+            clean(&recipe.action),
+            clean(&recipe.id),
+            clean(&recipe.reason),
+            clean(&recipe.effect)
+        );
         style.paragraph(out, "  recipe    ", &text);
     }
 }
 
-fn rung(out: &mut String, answer: &RungAnswer, style: Style) {
+/// Appends rungs that are answered alike.
+fn rungs(out: &mut String, same: &[RungAnswer], style: Style) {
+    let Some(answer) = same.first() else { return };
     let word = match answer.answer {
         RungVerdict::Taken => "taken",
         RungVerdict::Refused => "refused",
         RungVerdict::NotNeeded => "not needed",
     };
+    let names: Vec<&str> = same.iter().map(|answer| answer.rung.as_str()).collect();
     let mut text = answer.artifact.as_ref().map(|artifact| format!("{}: ", clean(artifact))).unwrap_or_default();
     text.push_str(&clean(&answer.reason));
-    let first = format!("    {} {}  ", pad(answer.rung.as_str(), 11), pad(word, 10));
-    labelled(out, &first, rung_tone(answer.answer), &text, style);
+    if let [_] = same {
+        let label = format!("    {} {} ", pad(word, 10), pad(names.first().unwrap_or(&""), 11));
+        labelled(out, &label, rung_tone(answer.answer), &text, style);
+    } else {
+        let label = format!("    {} ", pad(word, 10));
+        labelled(out, &label, rung_tone(answer.answer), &format!("{}: {text}", names.join(", ")), style);
+    }
 }
 
 /// Appends a paragraph whose label is coloured.
@@ -174,7 +187,7 @@ fn needs(out: &mut String, assessment: &Assessment, style: Style) {
     if assessment.need.is_none() && assessment.cost.is_none() {
         return;
     }
-    section(out, "Needs and cost", style);
+    out.push('\n');
     if let Some(need) = &assessment.need {
         device_need(out, need, style);
     }
@@ -189,23 +202,25 @@ fn device_need(out: &mut String, need: &DeviceNeed, style: Style) {
         None => format!("no number of devices is enough: each would need {:.0} GB", need.device_gb.ceil()),
     };
     if let Some(asked) = need.asked_tensor_parallel {
-        text.push_str(&format!(", the command asks for {asked}"));
+        write!(text, ", the command asks for {asked}").expect("a String takes every write");
     }
-    text.push_str(&format!(
+    write!(
+        text,
         "; {}: weights {} GB, cache {} KiB a token, {} tokens at once",
         clean(&need.model),
         number::gigabytes(need.weights_gb),
         number::grouped_u64(need.kv_bytes_per_token / 1024),
         number::grouped_u64(need.workload_tokens)
-    ));
+    )
+    .expect("a String takes every write");
     style.paragraph(out, "  devices   ", &text);
-    for because in need.because.iter().take(SHOWN_BECAUSE) {
-        style.paragraph(out, "            ", &clean(because));
-    }
+    let because: Vec<String> = need.because.iter().map(|text| clean(text)).collect();
+    style.paragraph(out, "            ", &because.join("; "));
 }
 
 fn price(out: &mut String, cost: &Cost, style: Style) {
-    let usd = |price: Option<f64>| price.map(|price| format!(" (${})", number::group_decimal(price))).unwrap_or_default();
+    let usd =
+        |price: Option<f64>| price.map(|price| format!(" (${})", number::group_decimal(price))).unwrap_or_default();
     let text = format!(
         "{}{} of preparing, {} on {}{}",
         duration(cost.prepare_s),
@@ -218,4 +233,3 @@ fn price(out: &mut String, cost: &Cost, style: Style) {
     let assumptions: Vec<String> = cost.assumptions.iter().map(|text| clean(text)).collect();
     style.paragraph(out, "  assumed   ", &assumptions.join("; "));
 }
-

@@ -1,16 +1,20 @@
 //! What is wrong with a dataset, as a terminal page, and what the rules say.
 
-use isobench_schema::assessment::{Assessment, Finding};
+use std::fmt::Write as _;
+
+use isobench_schema::assessment::Assessment;
 use isobench_schema::plan::Problem;
 
 use super::Style;
 use super::assessment::labelled;
-use super::judgement::section;
 use super::table::{Cell, Column, Layout, table};
-use crate::lint::{Grouping, LintView, RuleText};
-use crate::text::{clean, pad};
+use crate::lint::{Grouping, LintView, Listed, RuleText};
+use crate::text::{self, clean, pad};
 use crate::view::problem_view;
 use crate::words::severity_tone;
+
+/// Columns before a label.
+const SEVERITY: usize = 12;
 
 /// Returns the findings of some tasks, what couldn't be read, and a summary.
 pub fn lint(assessments: &[Assessment], problems: &[Problem], grouping: Grouping, style: Style) -> String {
@@ -20,18 +24,14 @@ pub fn lint(assessments: &[Assessment], problems: &[Problem], grouping: Grouping
         if place > 0 {
             out.push('\n');
         }
-        out.push_str(&style.bold(&group.title));
-        out.push('\n');
-        for (label, item) in &group.findings {
-            finding(&mut out, item, label, style);
-        }
+        style.heading(&mut out, &group.title);
+        findings(&mut out, &group.findings, style);
     }
     if !problems.is_empty() {
         if !out.is_empty() {
             out.push('\n');
         }
-        out.push_str(&style.bold("Could not be read"));
-        out.push('\n');
+        style.heading(&mut out, "Could not be read");
         for item in problems.iter().map(problem_view) {
             style.paragraph(&mut out, "  - ", &format!("{}: {}", item.place, item.message));
         }
@@ -43,24 +43,45 @@ pub fn lint(assessments: &[Assessment], problems: &[Problem], grouping: Grouping
     out
 }
 
-/// Appends one finding: its severity, a label (its rule or its task), the message, and what to do where nothing was done.
-pub(super) fn finding(out: &mut String, finding: &Finding, label: &str, style: Style) {
-    let label = pad(label, crate::text::width(label).max(24));
-    let first = format!("  {} {label} ", pad(finding.severity.as_str(), 8));
-    let repaired = if finding.repaired { " (repaired)" } else { "" };
+/// Appends findings: severity, rule where the title doesn't say it, the message, the tasks where they are several, and what
+/// to do where nothing was done.
+pub(super) fn findings(out: &mut String, items: &[Listed<'_>], style: Style) {
+    let rule = |item: &Listed<'_>| match item {
+        Listed::OfRule(finding) => text::width(&clean(&finding.rule)),
+        Listed::OfTasks(..) => 0,
+    };
+    let longest = items.iter().map(rule).max().unwrap_or(0);
     // A narrow terminal has no room for columns.
-    let first = if crate::text::width(&first) * 2 > style.width { format!("{}: ", first.trim_end()) } else { first };
-    let indent = if crate::text::width(&first) * 2 > style.width { 4 } else { crate::text::width(&first) };
-    let text = format!("{}{repaired}", clean(&finding.message));
-    if indent == 4 {
-        out.push_str(&style.paint(severity_tone(finding.severity), first.trim_end()));
-        out.push('\n');
-        style.paragraph(out, "    ", &text);
-    } else {
-        labelled(out, &first, severity_tone(finding.severity), &text, style);
-    }
-    if !finding.repaired {
-        style.paragraph(out, &format!("{}fix: ", " ".repeat(indent)), &clean(&finding.fix));
+    let columns = (SEVERITY + longest) * 2 <= style.width;
+    for item in items {
+        let (finding, tasks) = match item {
+            Listed::OfRule(finding) => (finding, None),
+            Listed::OfTasks(finding, tasks) => (finding, Some(tasks)),
+        };
+        let repaired = if finding.repaired { " (repaired)" } else { "" };
+        let message = format!("{}{repaired}", clean(&finding.message));
+        let tone = severity_tone(finding.severity);
+        let severity = format!("  {} ", pad(finding.severity.as_str(), 8));
+        let indent = match tasks {
+            None if columns => {
+                let first = format!("{severity}{}  ", pad(&clean(&finding.rule), longest));
+                labelled(out, &first, tone, &message, style);
+                text::width(&first)
+            }
+            None => {
+                labelled(out, &severity, tone, &clean(&finding.rule), style);
+                style.paragraph(out, "    ", &message);
+                4
+            }
+            Some(tasks) => {
+                labelled(out, &severity, tone, &message, style);
+                style.paragraph(out, &format!("{}in ", " ".repeat(SEVERITY - 1)), &tasks.join(", "));
+                SEVERITY - 1
+            }
+        };
+        if !finding.repaired {
+            style.paragraph(out, &format!("{}fix: ", " ".repeat(indent)), &clean(&finding.fix));
+        }
     }
 }
 
@@ -68,13 +89,19 @@ pub(super) fn finding(out: &mut String, finding: &Finding, label: &str, style: S
 pub fn rule(rule: &RuleText, style: Style) -> String {
     let mut out = String::new();
     out.push_str(&style.bold(&clean(&rule.id)));
-    out.push_str(&format!("  {}\n", style.paint(severity_tone(rule.severity), rule.severity.as_str())));
+    writeln!(out, "  {}", style.paint(severity_tone(rule.severity), rule.severity.as_str()))
+        .expect("a String takes every write");
     style.paragraph(&mut out, "  ", &clean(&rule.title));
-    for (title, text) in [("Why", &rule.explanation), ("Example", &rule.example), ("What to do", &rule.fix)] {
-        section(&mut out, title, style);
-        for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            style.paragraph(&mut out, "  ", &clean(line.trim()));
-        }
+    let parts = [
+        ("means", &rule.meaning),
+        ("matters", &rule.matters),
+        ("example", &rule.example),
+        ("fix", &rule.fix),
+        ("repairs", &rule.repairs),
+        ("source", &rule.source),
+    ];
+    for (label, text) in parts {
+        style.paragraph(&mut out, &format!("  {} ", pad(label, 8)), &clean(text));
     }
     out
 }

@@ -14,7 +14,7 @@ use super::table::{Cell, Column, Layout, table};
 use crate::funnel::{can_run, lowest_rung};
 use crate::number::{self, counted};
 use crate::text::{self, clean};
-use crate::view::{deviation_view, exclusion_view, problem_view, workload};
+use crate::view::{deviation_view, devices, exclusion_view, problem_view, workload};
 use crate::words;
 
 /// What a plan can't say before the machine's spread is known.
@@ -68,14 +68,19 @@ fn overview(out: &mut String, plan: &Plan, style: Style) {
         let standing = words::TaskStandingWord::of(item.standing);
         let planned = plan.task(&item.task);
         let cost = item.cost.as_ref();
-        let devices = item.need.as_ref().map(|need| need.devices.map_or("none".to_owned(), |devices| devices.to_string()));
+        let devices =
+            item.need.as_ref().map(|need| need.devices.map_or("none".to_owned(), |devices| devices.to_string()));
         vec![
             Cell::plain(clean(item.task.as_str())),
             Cell { text: format!("{} {}", standing.symbol, standing.title), tone: Some(standing.tone) },
             Cell::optional(devices.as_ref()),
             Cell::plain(lowest_rung(item).map_or("–", Rung::as_str)),
             Cell::optional(
-                planned.map(|task| task.estimate_s.get()).or(cost.map(|cost| cost.device_s)).map(number::duration).as_ref(),
+                planned
+                    .map(|task| task.estimate_s.get())
+                    .or(cost.map(|cost| cost.device_s))
+                    .map(number::duration)
+                    .as_ref(),
             ),
             Cell::plain(item.subject.as_ref().map_or_else(|| "–".to_owned(), |subject| clean(subject))),
         ]
@@ -152,6 +157,9 @@ fn head(out: &mut String, plan: &Plan, style: Style) {
         plan.isolation
     );
     style.paragraph(out, "", &made);
+    if let Some(planned_for) = &plan.planned_for {
+        style.paragraph(out, "", &devices(planned_for));
+    }
 }
 
 fn launches(task: &PlannedTask) -> u64 {

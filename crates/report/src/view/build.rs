@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use isobench_schema::assessment::PlannedFor;
 use isobench_schema::deviation::Deviation;
 use isobench_schema::ids::ArmId;
 use isobench_schema::measurement::MetricName;
@@ -269,4 +270,14 @@ pub(crate) fn problem_view(problem: &Problem) -> ProblemView {
         place = format!("{place}, `{}`", clean(column));
     }
     ProblemView { place, message: clean(&problem.message) }
+}
+
+/// Returns the devices that assessments reckon with, in words.
+pub(crate) fn devices(planned_for: &PlannedFor) -> String {
+    let assumed = if planned_for.assumed { ", which is assumed: this machine has no device that is known" } else { "" };
+    format!(
+        "reckoned for {} of {} at a launch{assumed}",
+        counted(planned_for.count, "device"),
+        clean(&planned_for.device)
+    )
 }

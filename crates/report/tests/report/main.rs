@@ -1,6 +1,10 @@
 //! The reports as people see them, from hand-made judgements, plans and events.
 
 #[cfg(test)]
+mod assessed;
+#[cfg(test)]
+mod assessments;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod live;
