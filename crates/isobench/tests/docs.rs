@@ -42,7 +42,7 @@ status out. An error names the object it is about, then its causes, then the nex
 | 3 | this machine lacks something, such as a program or room on the disk |
 | 4 | there is nothing to run |
 | 5 | interrupted; the same command goes on |
-| 100 | complete, and some trials failed |
+| 100 | complete, and some trials failed, or `lint` found an error that no repair takes care of |
 
 | variable | meaning |
 | --- | --- |

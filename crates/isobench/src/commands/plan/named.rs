@@ -24,13 +24,10 @@ pub(super) fn task(plan: &Plan, text: &str) -> Result<TaskId, CommandError> {
     if let Some(id) = ids.iter().find(|id| id.as_str() == text) {
         return Ok((*id).clone());
     }
-    let of = |start: fn(&Named<'_>) -> Option<String>| -> Vec<&TaskId> {
-        let named = ids.iter().map(|&id| Named { plan, id });
-        named.filter(|named| start(named).is_some_and(|name| name.starts_with(text))).map(|named| named.id).collect()
-    };
     if text.len() >= FEWEST {
-        for start in [human as fn(&Named<'_>) -> Option<String>, suffix, whole_id, baseline] {
-            let found = of(start);
+        for part in [Part::Human, Part::Suffix, Part::Whole, Part::Baseline] {
+            let starts = |id: &&TaskId| part.of(plan, id).is_some_and(|name| name.starts_with(text));
+            let found: Vec<&TaskId> = ids.iter().copied().filter(starts).collect();
             if let [only] = found.as_slice() {
                 return Ok((*only).clone());
             }
@@ -42,34 +39,35 @@ pub(super) fn task(plan: &Plan, text: &str) -> Result<TaskId, CommandError> {
     Err(unknown(plan, text, &ids))
 }
 
-struct Named<'p> {
-    plan: &'p Plan,
-    id: &'p TaskId,
+/// What a task can be named by.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    /// The human commit.
+    Human,
+    /// The commit in its name, for a task whose revisions aren't known.
+    Suffix,
+    /// Its name.
+    Whole,
+    /// The baseline.
+    Baseline,
+}
+
+impl Part {
+    fn of(self, plan: &Plan, id: &TaskId) -> Option<String> {
+        let assessment = || plan.assessments.iter().find(|assessment| assessment.task == *id);
+        match self {
+            Self::Human => Some(assessment()?.human.as_ref()?.commit.to_string()),
+            Self::Suffix => id.as_str().rsplit_once('-').map(|(_, suffix)| suffix.to_owned()),
+            Self::Whole => Some(id.to_string()),
+            Self::Baseline => Some(assessment()?.baseline.as_ref()?.commit.to_string()),
+        }
+    }
 }
 
 fn ids(plan: &Plan) -> BTreeSet<&TaskId> {
     let planned = plan.tasks.iter().map(|task| &task.id);
     let excluded = plan.exclusions.iter().map(|exclusion| &exclusion.task);
     planned.chain(excluded).chain(plan.assessments.iter().map(|assessment| &assessment.task)).collect()
-}
-
-fn human(named: &Named<'_>) -> Option<String> {
-    let assessment = named.plan.assessments.iter().find(|assessment| assessment.task == *named.id)?;
-    Some(assessment.human.as_ref()?.commit.to_string())
-}
-
-fn baseline(named: &Named<'_>) -> Option<String> {
-    let assessment = named.plan.assessments.iter().find(|assessment| assessment.task == *named.id)?;
-    Some(assessment.baseline.as_ref()?.commit.to_string())
-}
-
-/// The commit in a task's name, for a task whose revisions aren't known.
-fn suffix(named: &Named<'_>) -> Option<String> {
-    named.id.as_str().rsplit_once('-').map(|(_, suffix)| suffix.to_owned())
-}
-
-fn whole_id(named: &Named<'_>) -> Option<String> {
-    Some(named.id.to_string())
 }
 
 fn ambiguous(text: &str, found: &[&TaskId]) -> CommandError {
@@ -81,16 +79,14 @@ fn ambiguous(text: &str, found: &[&TaskId]) -> CommandError {
 }
 
 fn unknown(plan: &Plan, text: &str, ids: &BTreeSet<&TaskId>) -> CommandError {
-    let humans = ids.iter().filter_map(|&id| Some((human(&Named { plan, id })?, id)));
     // A commit is compared at the length at which it was given.
-    let commits: Vec<(String, &&TaskId)> =
-        humans.map(|(commit, id)| (commit.get(..text.len()).unwrap_or(&commit).to_owned(), id)).collect();
-    let suffixes: Vec<(String, &&TaskId)> =
-        ids.iter().filter_map(|id| Some((suffix(&Named { plan, id })?, id))).collect();
+    let cut = |commit: String| commit.get(..text.len()).map_or_else(|| commit.clone(), str::to_owned);
+    let of = |part: Part| ids.iter().filter_map(move |&id| Some((cut(part.of(plan, id)?), id)));
+    let commits: Vec<(String, &TaskId)> = of(Part::Human).chain(of(Part::Suffix)).collect();
     let names = ids.iter().map(|id| id.as_str());
-    let candidates = names.chain(commits.iter().chain(&suffixes).map(|(name, _)| name.as_str()));
+    let candidates = names.chain(commits.iter().map(|(name, _)| name.as_str()));
     let near = nearest(text, candidates).map(|near| {
-        let of_commit = commits.iter().chain(&suffixes).find(|(name, _)| name == near);
+        let of_commit = commits.iter().find(|(name, _)| name == near);
         of_commit.map_or_else(|| near.to_owned(), |(_, id)| id.to_string())
     });
     let hint = match near {
@@ -98,4 +94,82 @@ fn unknown(plan: &Plan, text: &str, ids: &BTreeSet<&TaskId>) -> CommandError {
         None => "`isobench plan` lists them".to_owned(),
     };
     CommandError::new(Exit::Usage, format!("the plan has no task `{text}`")).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_schema::assessment::Assessment;
+    use isobench_schema::environment::Isolation;
+    use isobench_schema::ids::Digest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn assessment((id, human, baseline): (&str, Option<&str>, Option<&str>)) -> Assessment {
+        let revision = |start: Option<&str>| {
+            start.map(|start| {
+                json!({ "commit": format!("{start:0<40}"), "committed": "2024-11-20T12:00:00Z", "subject": "x", "source": "git" })
+            })
+        };
+        serde_json::from_value(json!({
+            "task": id, "standing": "cannot-run", "reasons": [], "baseline": revision(baseline), "human": revision(human),
+            "findings": [], "repairs": [], "ladder": {}, "recipes": [],
+        }))
+        .unwrap()
+    }
+
+    fn plan() -> Plan {
+        let tasks = [
+            ("vllm-8c1e77fb", Some("8c1e77fb01"), Some("5fc5ce0fe4")),
+            ("vllm-98f47f2a", Some("98f47f2a40"), Some("8c1e77fb01")),
+            ("vllm-98f40000", Some("98f4000055"), None),
+            ("vllm-0d243f2a", None, None),
+        ];
+        Plan {
+            planner: "test".to_owned(),
+            dataset: "test".to_owned(),
+            facts: Digest::of(b""),
+            seed: 1,
+            isolation: Isolation::None,
+            allow_unisolated: false,
+            tasks: Vec::new(),
+            exclusions: Vec::new(),
+            problems: Vec::new(),
+            assessments: tasks.map(assessment).to_vec(),
+            planned_for: None,
+        }
+    }
+
+    #[test]
+    fn a_task_is_named_by_its_id_its_commit_or_the_beginning_of_one() {
+        for (text, expected) in [
+            ("vllm-98f47f2a", "vllm-98f47f2a"),
+            ("98f47f2a40000000000000000000000000000000", "vllm-98f47f2a"),
+            ("98f47", "vllm-98f47f2a"),
+            // It is the baseline of another task too; the human commit comes first.
+            ("8c1e77fb", "vllm-8c1e77fb"),
+            ("5fc5ce", "vllm-8c1e77fb"),
+            ("0d24", "vllm-0d243f2a"),
+            ("vllm-8c", "vllm-8c1e77fb"),
+        ] {
+            assert_eq!(task(&plan(), text).unwrap().as_str(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_isnt_one_task_is_an_error_that_leads_on() {
+        for (text, message, hint) in [
+            ("98f4", "`98f4` may be 2 tasks: vllm-98f40000, vllm-98f47f2a", "give more of the name or of the commit"),
+            ("98f47f2b", "the plan has no task `98f47f2b`", "did you mean `vllm-98f47f2a`? `isobench plan` lists all"),
+            (
+                "vllm-8c1e77fd",
+                "the plan has no task `vllm-8c1e77fd`",
+                "did you mean `vllm-8c1e77fb`? `isobench plan` lists all",
+            ),
+            ("zzzzzzzz", "the plan has no task `zzzzzzzz`", "`isobench plan` lists them"),
+        ] {
+            let error = task(&plan(), text).unwrap_err();
+            assert_eq!((error.message.as_str(), error.hint.as_deref()), (message, Some(hint)));
+        }
+    }
 }
