@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Say what is wrong with a dataset, before a device is used.
     Lint(LintArgs),
+    /// Say what a lint rule is about; without an id, list all rules.
+    Explain(ExplainArgs),
     /// Run a plan or a dataset; the same command resumes what was cut short.
     Run(RunArgs),
     /// Run one block of a plan anywhere, and leave a folder to be taken in.
@@ -163,6 +165,13 @@ pub(crate) struct LintArgs {
     /// How findings are grouped.
     #[arg(long, value_enum, default_value_t = GroupArg::Task)]
     pub(crate) by: GroupArg,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The rule's id, such as `option-refused`.
+    pub(crate) rule: Option<String>,
 }
 
 /// How findings are grouped.

@@ -48,6 +48,7 @@ fn run(command: Command, context: commands::Context) -> Result<Exit, CommandErro
         Command::Demo(args) => commands::demo::run(&args, context),
         Command::Plan(args) => commands::plan::run(&args, context),
         Command::Lint(args) => commands::lint::run(&args, context),
+        Command::Explain(args) => commands::explain::run(&args, context),
         Command::Run(args) => commands::run::run(&args, context),
         Command::Block(args) => commands::block::run(&args, context),
         Command::Judge(args) => commands::judge::run(&args, context),

@@ -4,6 +4,7 @@ pub(crate) mod block;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod judge;
 pub(crate) mod lint;
 pub(crate) mod load;
