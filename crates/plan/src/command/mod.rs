@@ -2,6 +2,8 @@
 //!
 //! The command is read like a shell reads it ([`words`]).
 
+pub mod options;
+pub mod recognise;
 pub mod words;
 
 use std::collections::BTreeMap;
