@@ -2,6 +2,7 @@
 //!
 //! The command is read like a shell reads it ([`words`]).
 
+pub mod fit;
 pub mod options;
 pub mod recognise;
 pub mod words;
@@ -66,6 +67,8 @@ pub struct Fitted<'k> {
     pub superseded: Vec<GivenOption<'k>>,
     /// Options that nothing takes, each with a finding that isn't repaired.
     pub refused: Vec<GivenOption<'k>>,
+    /// Whether the baseline has a server.
+    pub has_server: bool,
     /// What was changed, each with its reason.
     pub repairs: Vec<Deviation>,
     /// What is wrong with the command as it stands, repaired or not.
@@ -107,13 +110,19 @@ impl Fitted<'_> {
         self.findings.iter().all(|finding| finding.severity != Severity::Error || finding.repaired)
     }
 
-    /// Returns the benchmark program's argument list, with the program first.
+    /// Returns the benchmark program's argument list, with the program first; empty if the program is nowhere.
     pub fn client_argv(&self) -> Vec<String> {
+        if self.place.is_empty() {
+            return Vec::new();
+        }
         argv(program(self.tool, &self.place), &self.client)
     }
 
-    /// Returns the server's argument list, with the program first.
+    /// Returns the server's argument list, with the program first; empty if the baseline has no server.
     pub fn server_argv(&self) -> Vec<String> {
+        if !self.has_server {
+            return Vec::new();
+        }
         argv(program(self.tool.server(), ""), &self.server)
     }
 }

@@ -17,6 +17,7 @@ pub mod presets;
 pub mod recipes;
 pub mod releases;
 pub mod reverts;
+pub mod translations;
 
 use std::sync::OnceLock;
 
@@ -37,6 +38,7 @@ pub use presets::Presets;
 pub use recipes::Recipes;
 pub use releases::Releases;
 pub use reverts::Reverts;
+pub use translations::Translations;
 
 /// All tables.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +67,8 @@ pub struct Knowledge {
     pub hardware: HardwareTable,
     /// Which commit a revert takes back.
     pub reverts: Reverts,
+    /// How an option is said to another program, or at another moment.
+    pub translations: Translations,
     /// Workloads with names.
     pub presets: Presets,
 }
@@ -86,6 +90,7 @@ impl Knowledge {
             coverage: Coverage::embedded(),
             hardware: HardwareTable::embedded(),
             reverts: Reverts::embedded(),
+            translations: Translations::embedded(),
             presets: Presets::embedded(),
         })
     }

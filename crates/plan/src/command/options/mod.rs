@@ -56,6 +56,11 @@ impl<'k> Table<'k> {
         Self { specs: program.options_at(moment).collect(), underscores: program.underscores_at(moment) }
     }
 
+    /// Returns the options of a program that has none.
+    pub fn empty() -> Self {
+        Self { specs: Vec::new(), underscores: false }
+    }
+
     /// Returns the option with exactly this name.
     pub fn get(&self, name: &str) -> Option<&'k OptionSpec> {
         self.specs.iter().find(|spec| has_name(spec, name)).copied()
@@ -77,7 +82,8 @@ impl<'k> Table<'k> {
     /// Returns the refusal.
     pub fn make(&self, name: &str, values: Vec<String>) -> Result<GivenOption<'k>, Refused<'k>> {
         let spec = self.get(name);
-        let option = GivenOption { written: String::new(), name: name.to_owned(), values, spec };
+        let name = spec.map_or_else(|| name.to_owned(), |spec| main_name(spec, name.to_owned()));
+        let option = GivenOption { written: String::new(), name, values, spec };
         match spec {
             None => Err(Refused { option, why: Refusal::Unknown }),
             Some(spec) => match refusal(spec, &option.values) {
@@ -161,7 +167,7 @@ impl<'k> Table<'k> {
             why = Some(Refusal::ValueUnexpected);
             rest = others;
         }
-        let option = GivenOption { written, name, values, spec: Some(spec) };
+        let option = GivenOption { written, name: main_name(spec, name), values, spec: Some(spec) };
         match why {
             None => parsed.given.push(option),
             Some(why) => parsed.refused.push(Refused { option, why }),
@@ -243,6 +249,14 @@ enum Found<'k> {
 fn negative(spec: &OptionSpec, name: &str) -> Option<String> {
     let bare = name.strip_prefix("--").filter(|_| spec.takes == Takes::NothingOrNo)?;
     (!bare.starts_with("no-")).then(|| format!("--no-{bare}"))
+}
+
+/// Returns the main name of an option that is given by any of its names, unless it is switched off or only a part of it is given.
+fn main_name(spec: &OptionSpec, name: String) -> String {
+    match spec.names.first() {
+        Some(main) if !name.starts_with("--no-") && !name.contains('.') => main.clone(),
+        _ => name,
+    }
 }
 
 fn has_name(spec: &OptionSpec, name: &str) -> bool {

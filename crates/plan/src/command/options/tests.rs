@@ -44,7 +44,7 @@ fn check(arguments: &str, expected: &[&str]) {
 #[test]
 fn options_are_read_as_argparse_reads_them() {
     check("--dataset-path a --dataset-path=b", &["--dataset-path=a", "--dataset-path=b"]);
-    check("-tp 4 -tp=2 -tp8", &["-tp=4", "-tp=2", "-tp8=: Unknown"]);
+    check("-tp 4 -tp=2 -tp8", &["--tensor-parallel-size=4", "--tensor-parallel-size=2", "-tp8=: Unknown"]);
     check("--tensor_parallel_size 1_000 --tensor 2", &["--tensor-parallel-size=1_000", "--tensor-parallel-size=2"]);
     check(
         "--request-rate inf --request-rate=-1 --request-rate 1e3",
@@ -56,7 +56,7 @@ fn options_are_read_as_argparse_reads_them() {
     check("--dataset-path '-a b' ''", &["--dataset-path=-a b", ""]);
     check(
         "--compilation-config '{\"level\": 3}' -O3 --compilation-config.level 3",
-        &["--compilation-config={\"level\": 3}", "-O=3", "--compilation-config.level=3"],
+        &["--compilation-config={\"level\": 3}", "--compilation-config=3", "--compilation-config.level=3"],
     );
 }
 
