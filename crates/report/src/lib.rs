@@ -4,6 +4,7 @@
 
 pub mod csv;
 pub mod funnel;
+pub mod guide;
 pub mod html;
 pub mod json;
 pub mod lint;

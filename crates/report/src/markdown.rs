@@ -45,7 +45,7 @@ pub fn judgement(view: &View) -> String {
 }
 
 /// Appends a paragraph.
-fn push(out: &mut String, paragraph: &str) {
+pub(crate) fn push(out: &mut String, paragraph: &str) {
     out.push_str(paragraph);
     out.push_str("\n\n");
 }
@@ -145,11 +145,11 @@ fn failures<'a>(out: &mut String, title: &str, failures: impl Iterator<Item = &'
     }
 }
 
-fn dash() -> String {
+pub(crate) fn dash() -> String {
     "–".to_owned()
 }
 
-fn table(out: &mut String, head: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+pub(crate) fn table(out: &mut String, head: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     let line = |out: &mut String, cells: &[String]| {
         out.push_str("| ");
         out.push_str(&cells.join(" | "));
@@ -170,7 +170,7 @@ fn fence(text: &str) -> String {
 }
 
 /// Returns `text` as a code span that also holds in a table cell.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let pad = if longest > 0 { " " } else { "" };
@@ -178,7 +178,7 @@ fn code(text: &str) -> String {
 }
 
 /// Returns a sentence in which what stands between backticks is a code span, and nothing else is markup.
-fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let ticks = text.matches('`').count();
     let part = |(place, part): (usize, &str)| match place % 2 {
         1 if place < ticks && !part.is_empty() => code(part),
@@ -189,7 +189,7 @@ fn sentence(text: &str) -> String {
 }
 
 /// Returns `text` so that nothing in it is markup, a mention, a reference to an issue or a link.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {

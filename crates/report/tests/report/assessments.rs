@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use isobench_report::guide::{Measure, Reported, ReportedCategory, guide};
 use isobench_report::lint::{Grouping, RuleText, Summary};
 use isobench_report::terminal::{self, Style};
 use isobench_report::{html, json, markdown};
@@ -186,4 +187,33 @@ fn findings_as_json_have_every_part() {
     assert!(Summary::of(&assessed::every_standing(), &[]).is_broken());
     assert!(!Summary::of(&assessed::every_standing()[..4], &[]).is_broken());
     assert!(Summary::of(&[], &[problem()]).is_broken());
+}
+
+#[test]
+fn a_guide_gives_a_reason_for_each_commit_on_which_it_differs() {
+    let category = |name: &str, measure: Option<Measure>, commits: &[&str]| ReportedCategory {
+        name: name.to_owned(),
+        reported: u32::try_from(commits.len()).unwrap(),
+        commits: commits.iter().map(|&commit| commit.to_owned()).collect(),
+        measure,
+        note: None,
+    };
+    let no_command = Measure::Rules(vec!["no-command".to_owned()]);
+    let commands = ["3127e975", "b55ed6ef", "25ebed2f", "88693683", "296f927f", "f092153f", "ffffffff"];
+    let reports = [Reported {
+        title: "Report <of> a run".to_owned(),
+        date: "2025-12-26".to_owned(),
+        about: "a few commits on one device".to_owned(),
+        categories: vec![
+            category("no command", Some(no_command), &commands),
+            category("no wheel", Some(Measure::NoWheel), &["f26c4aee", "d4bc1a4d"]),
+            category("model too large", Some(Measure::TooLarge), &["baeded25", "fe66b347"]),
+            category("several devices asked for", Some(Measure::DevicesAsked), &["98f47f2a"]),
+            category("8 devices", Some(Measure::Devices(8)), &[]),
+            category("time-out", None, &["c45f3c3a", "3b61cb45", "7661e92e", "526de822"]),
+        ],
+    }];
+    let plan = assessed::plan(assessed::every_standing());
+    let guide = guide("The commits", "Written by a test.", &plan, &reports);
+    insta::assert_snapshot!("guide", guide);
 }
