@@ -202,6 +202,28 @@ impl Repository {
         Ok(())
     }
 
+    /// Returns what one git command prints that reads `lines` and only looks at the repository.
+    pub(crate) fn ask(
+        &self,
+        arguments: &[&str],
+        lines: impl Iterator<Item = impl Display>,
+        context: &PrepareContext<'_>,
+    ) -> Result<Vec<u8>, Stop> {
+        let git = Git::local(&self.git_dir, context)?;
+        let mut invocation = git.invocation(arguments);
+        invocation.stdin = Some(git.input(lines)?);
+        let mut output = Vec::new();
+        let finished = run_into(&invocation, &git.watch(), &mut output)?;
+        let what = arguments.first().copied().unwrap_or_default();
+        git.check(&finished, || format!("the history of `{}` can't be read by `git {what}`", self.address))?;
+        Ok(output)
+    }
+
+    /// Returns whether history is cut off somewhere, so that a commit may seem to have no parent.
+    pub(crate) fn is_shallow(&self) -> bool {
+        self.git_dir.join("shallow").exists()
+    }
+
     /// Writes the tree of `commit` as plain files into the new folder `folder`: no `.git`, no filters, fixed times.
     ///
     /// # Errors

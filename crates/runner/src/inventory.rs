@@ -1,6 +1,7 @@
 //! What the machine is and has: facts for plans and records, and what its user should know before a run.
 
 mod doctor;
+pub mod revisions;
 mod tools;
 
 use std::path::Path;

@@ -95,6 +95,8 @@ fn environment(scratch: &Path, context: &PrepareContext<'_>) -> Environment {
         // What shares its bytes with uv's own cache could be changed there by one engine for all later ones.
         ("UV_LINK_MODE", "copy"),
         ("UV_NO_PROGRESS", "1"),
+        // Wheels of single commits lie in their archive under a placeholder for the version, such as `1.0.0.dev`.
+        ("UV_SKIP_WHEEL_FILENAME_CHECK", "1"),
         ("UV_PYTHON_DOWNLOADS", "never"),
         ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
         ("PYTHONDONTWRITEBYTECODE", "1"),
