@@ -20,6 +20,9 @@ pub(crate) fn run(args: &LintArgs, context: Context) -> Result<Exit, CommandErro
         };
         context.terminal.data(&terminal::lint(assessments, problems, grouping, super::report::style(context)));
     }
+    if assessments.is_empty() {
+        context.terminal.status("the rules are about datasets of commits, and this one names none; it was only read");
+    }
     let summary = Summary::of(assessments, problems);
     Ok(if summary.is_broken() { Exit::SomeFailed } else { Exit::Success })
 }

@@ -13,6 +13,12 @@ const ANY: &str = "…";
 /// The fewest digits of a commit's short name.
 const SHORTEST_COMMIT: usize = 7;
 
+/// The shape of a date.
+const DATE: &[u8; 10] = b"dddd-dd-dd";
+
+/// What is said of a task without any reason.
+const NOTHING: &str = "nothing speaks against it";
+
 /// Tasks that stand where they stand for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReasonGroup {
@@ -22,10 +28,26 @@ pub struct ReasonGroup {
     pub tasks: Vec<String>,
 }
 
+/// Reasons that are alike but for their objects.
 struct Found {
-    first: String,
-    is_same: bool,
+    /// The words that all of them have, and `…` for the others.
+    words: Vec<String>,
     tasks: Vec<String>,
+}
+
+impl Found {
+    fn new(reason: &str) -> Self {
+        Self { words: words(reason), tasks: Vec::new() }
+    }
+
+    /// Leaves out what isn't in this reason too.
+    fn join(&mut self, reason: &str) {
+        for (known, word) in self.words.iter_mut().zip(words(reason)) {
+            if *known != word {
+                *known = masked_word(known);
+            }
+        }
+    }
 }
 
 /// Returns the reasons of some tasks, the commonest first, then by their text.
@@ -33,55 +55,65 @@ pub(super) fn groups(tasks: &[&Assessment]) -> Vec<ReasonGroup> {
     let mut groups: BTreeMap<String, Found> = BTreeMap::new();
     for task in tasks {
         let name = short_name(&task.task);
-        for reason in &task.reasons {
-            let reason = clean(reason);
-            let found = groups.entry(masked(&reason)).or_insert_with(|| Found {
-                first: reason.clone(),
-                is_same: true,
-                tasks: Vec::new(),
-            });
-            found.is_same &= found.first == reason;
+        let reasons = if task.reasons.is_empty() { vec![NOTHING.to_owned()] } else { task.reasons.clone() };
+        for reason in reasons {
+            let reason = clean(&reason);
+            let found = groups.entry(masked(&reason)).or_insert_with(|| Found::new(&reason));
+            found.join(&reason);
             if found.tasks.last() != Some(&name) {
                 found.tasks.push(name.clone());
             }
         }
-        if task.reasons.is_empty() {
-            let none = || Found { first: "nothing speaks against it".to_owned(), is_same: true, tasks: Vec::new() };
-            groups.entry(String::new()).or_insert_with(none).tasks.push(name);
-        }
     }
-    let group = |(masked, found): (String, Found)| ReasonGroup {
-        reason: if found.is_same { found.first } else { masked },
-        tasks: found.tasks,
-    };
-    let mut groups: Vec<ReasonGroup> = groups.into_iter().map(group).collect();
+    let group = |found: Found| ReasonGroup { reason: found.words.join(" "), tasks: found.tasks };
+    let mut groups: Vec<ReasonGroup> = groups.into_values().map(group).collect();
     groups.sort_by(|a, b| b.tasks.len().cmp(&a.tasks.len()).then_with(|| a.reason.cmp(&b.reason)));
     groups
 }
 
-/// Returns a reason with its objects left out: what stands between backticks, commits, and numbers that aren't whole.
-fn masked(reason: &str) -> String {
-    let quoted = reason.split('`').enumerate();
-    // An odd number of backticks quotes nothing after the last one.
-    let pieces = reason.matches('`').count();
-    let quoted = quoted.map(|(place, part)| if place % 2 == 1 && place < pieces { ANY } else { part });
-    let mut text = String::new();
-    for (place, part) in quoted.enumerate() {
-        if place > 0 {
-            text.push('`');
+/// Returns the words of a reason; what stands between backticks is one word, with what touches it.
+fn words(reason: &str) -> Vec<String> {
+    let (mut words, mut word, mut is_quoted) = (Vec::new(), String::new(), false);
+    // After an odd last backtick nothing is quoted.
+    let mut ticks = reason.matches('`').count();
+    for c in reason.chars() {
+        if c == '`' {
+            ticks -= 1;
+            is_quoted = !is_quoted && ticks > 0;
         }
-        text.push_str(part);
+        if c == ' ' && !is_quoted {
+            words.push(std::mem::take(&mut word));
+        } else {
+            word.push(c);
+        }
     }
-    text.split(' ').map(masked_word).collect::<Vec<_>>().join(" ")
+    words.push(word);
+    words
 }
 
+/// Returns a reason with its objects left out.
+fn masked(reason: &str) -> String {
+    words(reason).iter().map(|word| masked_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a word without its object: what stands between backticks, a commit, a date, a number that isn't whole.
 fn masked_word(word: &str) -> String {
+    if let (Some(first), Some(last)) = (word.find('`'), word.rfind('`'))
+        && first < last
+    {
+        let (before, after) = (word.get(..=first).unwrap_or_default(), word.get(last..).unwrap_or_default());
+        return format!("{before}{ANY}{after}");
+    }
     let bare = word.trim_matches(|c: char| matches!(c, ',' | ';' | ':' | '(' | ')' | '.'));
-    let is_commit = bare.len() >= SHORTEST_COMMIT
-        && bare.bytes().all(|byte| byte.is_ascii_hexdigit())
-        && bare.bytes().any(|byte| byte.is_ascii_digit());
+    let has_digit = bare.bytes().any(|byte| byte.is_ascii_digit());
+    let is_commit = bare.len() >= SHORTEST_COMMIT && has_digit && bare.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_date = bare.len() == DATE.len()
+        && bare.bytes().zip(DATE).all(|(found, wanted)| match wanted {
+            b'd' => found.is_ascii_digit(),
+            other => found == *other,
+        });
     let is_measure = bare.contains('.') && bare.parse::<f64>().is_ok();
-    if is_commit || is_measure { word.replacen(bare, ANY, 1) } else { word.to_owned() }
+    if is_commit || is_date || is_measure { word.replacen(bare, ANY, 1) } else { word.to_owned() }
 }
 
 #[cfg(test)]
@@ -100,5 +132,12 @@ mod tests {
         ] {
             assert_eq!(masked(reason), expected);
         }
+    }
+
+    #[test]
+    fn what_all_reasons_of_a_group_say_stays() {
+        let mut found = Found::new("wheels are kept since 2024-06-18, and `a b` of 2024-05-01 is older");
+        found.join("wheels are kept since 2024-06-18, and `c` of 2024-04-30 is older");
+        assert_eq!(found.words.join(" "), "wheels are kept since 2024-06-18, and `…` of … is older");
     }
 }

@@ -9,7 +9,7 @@ use super::{Options, STYLE};
 use crate::funnel::{self, Costs, Funnel, FunnelRow, lowest_rung, some_of};
 use crate::number::{self, counted, duration};
 use crate::text::clean;
-use crate::view::{deviation_view, devices, problem_view};
+use crate::view::{deviation_view, devices, exclusion_view, problem_view, workload};
 use crate::words::{TaskStandingWord, severity_tone};
 
 /// What makes the table sort and filter. It is the only script of any page: without it, the table stands as it is.
@@ -50,8 +50,9 @@ pub fn plan_page(plan: &Plan, options: &Options) -> String {
                     }
                 }
                 main {
-                    @if plan.assessments.is_empty() { p.empty { "The plan holds no task of a dataset of commits." } }
+                    @if plan.assessments.is_empty() { (planned(plan)) }
                     @else { (body(plan, &funnel)) }
+                    (exclusions(plan))
                     (problems(plan))
                 }
                 footer { @if let Some(note) = &options.note { p { bdi { (clean(note)) } } } }
@@ -249,6 +250,49 @@ fn story(item: &Assessment) -> Markup {
                 @for repair in &item.repairs { li { "† " bdi { (deviation_view(repair).sentence()) } } }
             }
             @if let Some(asked) = &item.asked { pre { bdi { (clean(asked)) } } }
+        }
+    }
+}
+
+/// The tasks of a dataset that isn't one of commits.
+fn planned(plan: &Plan) -> Markup {
+    if plan.tasks.is_empty() {
+        return html! { p.empty { "Nothing is to be run." } };
+    }
+    html! {
+        section aria-labelledby="planned" {
+            h2 #planned { "Tasks" }
+            div.scroll { table {
+                thead { tr {
+                    th scope="col" { "task" } th scope="col" { "arms" } th.number scope="col" { "blocks" }
+                    th.number scope="col" { "time" } th scope="col" { "workload" }
+                } }
+                tbody { @for task in &plan.tasks { tr {
+                    th scope="row" { code { (clean(task.id.as_str())) } }
+                    td { @for arm in &task.arms { div.arm { (arm.arm) } } }
+                    td.number { (task.design.blocks()) }
+                    td.number { (duration(task.estimate_s.get())) }
+                    td.text { bdi { (workload(&task.workload, &task.server.model)) } }
+                } } }
+            } }
+        }
+    }
+}
+
+/// What is left out, with its reason; why a commit's task can't run stands with the task.
+fn exclusions(plan: &Plan) -> Markup {
+    if plan.exclusions.is_empty() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="not-run" {
+            h2 #not-run { "Not run" }
+            div.scroll { table {
+                thead { tr { th scope="col" { "what" } th scope="col" { "reason" } th scope="col" { "message" } } }
+                tbody { @for item in plan.exclusions.iter().map(exclusion_view) {
+                    tr { th scope="row" { code { (item.what) } } td { (item.reason) } td.text { (sentence(&item.message)) } }
+                } }
+            } }
         }
     }
 }

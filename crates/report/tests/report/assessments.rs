@@ -155,6 +155,10 @@ fn the_page_of_a_plan_is_what_it_was() {
     let (head, rest) = page.split_once("<style>").unwrap();
     let (_, body) = rest.split_once("</style>").unwrap();
     let (body, _) = body.split_once("<script>").unwrap();
+    let of_tasks = html::plan_page(&sample::plan(), &html::Options::default());
+    for part in ["chunked-prefill", "agent:half", "eight-gpus", "it needs 8 devices", "tasks/broken/task.toml:7"] {
+        assert!(of_tasks.contains(part), "{part}");
+    }
     insta::assert_snapshot!("plan_page", format!("{head}{body}").replace("><", ">\n<"));
 }
 
