@@ -6,14 +6,20 @@ pub mod fit;
 pub mod options;
 pub mod recognise;
 pub mod words;
+pub mod workload;
+
+#[cfg(test)]
+mod tables;
 
 use std::collections::BTreeMap;
 
 use isobench_schema::assessment::{Finding, RevisionFacts, Severity};
 use isobench_schema::deviation::Deviation;
 use isobench_schema::environment::EngineKind;
+use isobench_schema::ids::Moment;
 use isobench_schema::tool::Tool;
 
+use self::options::Table;
 use crate::knowledge::options::OptionSpec;
 
 /// What is asked: the commands of a row, and the revisions that they are for.
@@ -67,6 +73,10 @@ pub struct Fitted<'k> {
     pub superseded: Vec<GivenOption<'k>>,
     /// Options that nothing takes, each with a finding that isn't repaired.
     pub refused: Vec<GivenOption<'k>>,
+    /// When the benchmark program is as it is run.
+    pub moment: Moment,
+    /// Every option that the benchmark program has then, with its default.
+    pub options: Table<'k>,
     /// Whether the baseline has a server.
     pub has_server: bool,
     /// What was changed, each with its reason.

@@ -4,6 +4,7 @@
 //! (inclusive) until `until` (exclusive; absent: still).
 
 pub mod architectures;
+pub mod clients;
 pub mod commits;
 pub mod conflicts;
 pub mod coverage;
@@ -26,6 +27,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 pub use architectures::Architectures;
+pub use clients::Clients;
 pub use commits::Commits;
 pub use conflicts::Conflicts;
 pub use coverage::Coverage;
@@ -67,6 +69,8 @@ pub struct Knowledge {
     pub hardware: HardwareTable,
     /// Which commit a revert takes back.
     pub reverts: Reverts,
+    /// What benchmark programs send by themselves.
+    pub clients: Clients,
     /// How an option is said to another program, or at another moment.
     pub translations: Translations,
     /// Workloads with names.
@@ -90,6 +94,7 @@ impl Knowledge {
             coverage: Coverage::embedded(),
             hardware: HardwareTable::embedded(),
             reverts: Reverts::embedded(),
+            clients: Clients::embedded(),
             translations: Translations::embedded(),
             presets: Presets::embedded(),
         })

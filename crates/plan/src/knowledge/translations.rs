@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use isobench_schema::environment::EngineKind;
 use isobench_schema::ids::Moment;
-use isobench_schema::tool::ToolKind;
+use isobench_schema::tool::{Tool, ToolKind};
 use serde::Deserialize;
 
 use super::table;
@@ -90,6 +90,29 @@ pub struct Superseded {
     pub source: String,
 }
 
+/// A switch that an offline benchmark gives its engine by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Own {
+    /// The programs.
+    pub tools: Vec<Tool>,
+    /// The first moment at which they do; absent: from the beginning.
+    #[serde(default)]
+    pub since: Option<Moment>,
+    /// The first moment at which they no longer do; absent: they still do.
+    #[serde(default)]
+    pub until: Option<Moment>,
+    /// The switch, as the server spells it.
+    pub option: String,
+    /// Only if none of these options is given.
+    #[serde(default)]
+    pub unless: Vec<String>,
+    /// Why the server must be told.
+    pub reason: String,
+    /// Where that is known from.
+    pub source: String,
+}
+
 /// The table `knowledge/translations.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -100,6 +123,9 @@ pub struct Translations {
     /// Options that are needed no more.
     #[serde(default)]
     pub superseded: Vec<Superseded>,
+    /// What offline benchmarks tell their engine by themselves.
+    #[serde(default)]
+    pub own: Vec<Own>,
 }
 
 impl Translations {

@@ -89,6 +89,8 @@ impl<'k, 'a> Fitter<'k, 'a> {
             superseded: Vec::new(),
             refused: Vec::new(),
             has_server: false,
+            moment: asked.baseline.committed.clone(),
+            options: Table::empty(),
             repairs: text.repairs.clone(),
             findings: text.findings.clone(),
         };
@@ -141,6 +143,8 @@ impl<'k, 'a> Fitter<'k, 'a> {
     /// Reads the arguments of both commands.
     fn parse(&mut self, text: &text::Text) {
         self.client = self.table_at(self.fitted.tool, self.revision());
+        self.fitted.moment = self.revision().committed.clone();
+        self.fitted.options = self.client.clone().unwrap_or_else(Table::empty);
         self.server = self.table_at(self.fitted.tool.server(), self.asked.baseline);
         self.fitted.has_server = self.server.is_some();
         self.parse_side(Side::Client, &text.client);
@@ -279,6 +283,26 @@ impl<'k, 'a> Fitter<'k, 'a> {
             }
         }
         self.fitted.server.extend(mirrored);
+        self.add_own_options();
+    }
+
+    /// Tells the server what an offline benchmark tells its engine by itself.
+    fn add_own_options(&mut self) {
+        let moment = &self.asked.baseline.committed;
+        for row in &self.translations.own {
+            let holds = row.since.as_ref().is_none_or(|since| since <= moment)
+                && row.until.as_ref().is_none_or(|until| moment < until);
+            let given = |name: &String| self.fitted.server.iter().any(|option| option.name == *name);
+            if !holds || !row.tools.contains(&self.fitted.tool) || row.unless.iter().chain([&row.option]).any(given) {
+                continue;
+            }
+            if let Some(Ok(made)) = self.server.as_ref().map(|table| table.make(&row.option, vec![])) {
+                let run = format!("`{} {}`", self.tool(Side::Server), row.option);
+                let subject = repair::subject(Side::Server, &row.option);
+                self.repair(DeviationKind::OptionAdded, &subject, ("nothing", &run), &row.reason);
+                self.fitted.server.push(made);
+            }
+        }
     }
 
     fn options(&mut self, side: Side) -> &mut Vec<GivenOption<'k>> {
@@ -320,7 +344,7 @@ fn label(revision: &RevisionFacts) -> String {
 }
 
 /// Returns an error that nothing has repaired yet.
-fn finding(rule: &str, subject: &str, message: String, fix: String) -> Finding {
+pub(super) fn finding(rule: &str, subject: &str, message: String, fix: String) -> Finding {
     Finding {
         rule: rule.to_owned(),
         severity: Severity::Error,
@@ -332,7 +356,7 @@ fn finding(rule: &str, subject: &str, message: String, fix: String) -> Finding {
     }
 }
 
-fn deviation(kind: DeviationKind, subject: &str, (asked, run): (&str, &str), reason: &str) -> Deviation {
+pub(super) fn deviation(kind: DeviationKind, subject: &str, (asked, run): (&str, &str), reason: &str) -> Deviation {
     Deviation {
         kind,
         subject: subject.to_owned(),

@@ -7,7 +7,7 @@ use super::words::Word;
 use crate::knowledge::options::{OptionSpec, Program, Takes, ValueKind};
 
 /// The options that a program has at a moment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table<'k> {
     specs: Vec<&'k OptionSpec>,
     underscores: bool,

@@ -1,9 +1,8 @@
 //! What becomes of commands, against small tables made by hand and the real table of translations.
 
 mod properties;
-mod tables;
 
-use tables::shown;
+use crate::command::tables::shown;
 
 #[track_caller]
 fn check(command: &str, month: &str, expected: &[&str]) {

@@ -6,8 +6,8 @@ use isobench_schema::environment::EngineKind;
 use proptest::prelude::*;
 
 use super::super::fit_by;
-use super::tables::{programs, revision};
 use crate::command::Asked;
+use crate::command::tables::{programs, revision};
 use crate::knowledge::Knowledge;
 
 /// Options that the programs know, don't know, or know by another name.

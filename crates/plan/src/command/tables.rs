@@ -5,7 +5,7 @@ use isobench_schema::environment::EngineKind;
 use isobench_schema::ids::{CommitId, Moment};
 use isobench_schema::tool::Tool;
 
-use super::super::fit_by;
+use super::fit::fit_by;
 use crate::command::Asked;
 use crate::knowledge::Knowledge;
 use crate::knowledge::options::{OptionSpec, Place, Program, Takes, ValueKind};
@@ -51,6 +51,8 @@ benchmark_latency.py benchmarks/benchmark_latency.py 2023-06..2025-09
   --input-len whole =32
   --output-len whole =128
   --batch-size whole =8
+  --num-iters whole =30
+  --num-iters-warmup whole =10
   --tensor-parallel-size,-tp whole =1 2023-06..
   --enable-chunked-prefill switch 2024-04..
   --speculative-model text 2024-06..2025-04
@@ -68,6 +70,7 @@ vllm_serve vllm/entrypoints/openai/api_server.py 2023-06..
   --quantization text {awq,fp8}
   --tensor-parallel-size,-tp whole =1
   --max-model-len whole
+  --enable-chunked-prefill switch 2024-04..
   --enable-prefix-caching switch 2023-12..2025-01
   --enable-prefix-caching switch-or-no 2025-01..
   --use-v2-block-manager switch 2024-03..2025-07
