@@ -56,6 +56,10 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Check a run: hashes, completeness, and the same verdicts again.
     Verify(VerifyArgs),
+    /// Read a dataset of commits as it was published, and write it as tasks.
+    Import(ImportArgs),
+    /// Write the rows of a dataset of commits in the published form.
+    Export(ExportArgs),
     /// Watch over one engine (isobench starts this itself).
     #[command(hide = true)]
     Guard,
@@ -338,4 +342,40 @@ pub(crate) struct CompareArgs {
 pub(crate) struct VerifyArgs {
     /// The run's folder.
     pub(crate) run: PathBuf,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// A JSONL, JSON or Parquet file, or a folder of them.
+    pub(crate) source: PathBuf,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE.jsonl")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the file if it is there.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// The form of exported rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RowsArg {
+    /// Rows as ISO-Bench publishes them.
+    Published,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// An imported dataset, or any other that `import` reads.
+    pub(crate) source: PathBuf,
+    /// The file to write: JSON Lines or Parquet, by its name.
+    #[arg(long, short, value_name = "FILE.{jsonl,parquet}")]
+    pub(crate) out: PathBuf,
+    /// The form of the rows.
+    #[arg(long, value_enum, default_value_t = RowsArg::Published)]
+    pub(crate) format: RowsArg,
+    /// Replace the file if it is there.
+    #[arg(long)]
+    pub(crate) force: bool,
 }

@@ -58,6 +58,8 @@ fn run(command: Command, context: commands::Context) -> Result<Exit, CommandErro
         Command::Runs(args) => commands::runs::run(&args, context),
         Command::Compare(args) => commands::compare::run(&args, context),
         Command::Verify(args) => commands::verify::run(&args, context),
+        Command::Import(args) => commands::import::run(&args, context),
+        Command::Export(args) => commands::export::run(&args, context),
         Command::Guard => Ok(Exit::Success),
     }
 }

@@ -8,9 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use isobench_plan::intake::columns::COLUMNS;
 use isobench_plan::keys::{KeyDefault, task_keys};
 use isobench_runner::environment::Manifest;
 use isobench_schema::block::{BlockComplete, BlockSpec};
+use isobench_schema::commit_task::{CommitTask, DatasetHeader, RowFormat};
 use isobench_schema::comparability::KeyField;
 use isobench_schema::deviation::DeviationKind;
 use isobench_schema::event::{EventLogHeader, LaunchStage, RunEnd};
@@ -185,6 +187,16 @@ fn formats() -> String {
                 "what the evidence says",
             ),
             row(
+                format::tag::<DatasetHeader>(),
+                "first line of what `isobench import` writes",
+                "what the dataset's rows looked like",
+            ),
+            row(
+                format::tag::<CommitTask>(),
+                "the lines after it",
+                "a task as a dataset of commits gives it, with its whole row",
+            ),
+            row(
                 format::tag::<Manifest>(),
                 "`manifest.json` of an entry of the cache",
                 "every file of an environment, with its digest",
@@ -234,6 +246,11 @@ fn metrics() -> String {
     table(&["metric", "unit", "better is"], MetricName::ALL.iter().map(row))
 }
 
+fn dataset_columns() -> String {
+    let names = |names: &[&str]| names.iter().map(code).collect::<Vec<_>>().join(", ");
+    table(&["names", "meaning"], COLUMNS.iter().map(|column| vec![names(column.names), cell(column.doc)]))
+}
+
 /// Every table that is written by a test: its document, its name, and its text.
 fn tables() -> Vec<(&'static str, &'static str, String)> {
     let stages = FailureStage::ALL.iter().map(|value| value.as_str());
@@ -242,10 +259,13 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
     let fields = KeyField::ALL.iter().map(|value| value.as_str());
     let launch_stages = LaunchStage::ALL.iter().map(|value| value.as_str());
     let phases = Phase::ALL.iter().map(|value| value.as_str());
+    let forms = RowFormat::ALL.iter().map(|value| value.as_str());
     let ends = RunEnd::ALL.iter().map(|value| value.as_str());
     vec![
         ("docs/formats.md", "formats", formats()),
         ("docs/formats.md", "task keys", keys()),
+        ("docs/formats.md", "row forms", spellings("form", "crates/schema/src/commit_task.rs", forms)),
+        ("docs/formats.md", "dataset columns", dataset_columns()),
         ("docs/formats.md", "failure stages", spellings("stage", "crates/schema/src/failure.rs", stages)),
         ("docs/formats.md", "failure classes", failure_classes()),
         ("docs/formats.md", "deviations", spellings("kind", "crates/schema/src/deviation.rs", deviations)),

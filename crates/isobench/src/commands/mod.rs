@@ -5,6 +5,8 @@ pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod judge;
 pub(crate) mod lint;
 pub(crate) mod load;

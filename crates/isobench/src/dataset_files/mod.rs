@@ -1,11 +1,21 @@
-//! The files of a dataset, read from disk for the planner.
+//! The files of a dataset: read from disk for the planner, and written again.
+
+mod pages;
+mod parquet_reader;
+mod parquet_writer;
+mod shred;
+#[cfg(test)]
+mod tests;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use isobench_plan::dataset::{self, Dataset, Entry, EntryKind, Files, ReadDatasetError, ReadFileError};
+use isobench_plan::intake::Table;
 use isobench_plan::setting::Setting;
+
+pub(crate) use parquet_writer::write as write_parquet;
 
 /// The largest file that is read for a plan: a task, a patch or a table of tasks.
 const LARGEST: u64 = 256 * 1024 * 1024;
@@ -33,7 +43,7 @@ pub(crate) enum OpenDatasetError {
     Read(#[from] ReadDatasetError),
 }
 
-/// Reads a dataset from a folder of tasks, a JSONL file or one `task.toml`.
+/// Reads a dataset: a folder of tasks or of rows, a JSONL, JSON or Parquet file, or one `task.toml`.
 ///
 /// # Errors
 /// Returns an error if the path can't be read at all; a bad row is a problem of the dataset.
@@ -95,5 +105,9 @@ impl Files for DiskFiles {
         let path = if path.is_empty() { self.base.clone() } else { self.base.join(path) };
         let metadata = fs::metadata(path).ok()?;
         Some(if metadata.is_dir() { EntryKind::Folder } else { EntryKind::File })
+    }
+
+    fn table(&self, path: &str) -> Result<Table, ReadFileError> {
+        parquet_reader::read(self.read(path)?, pages::LIMITS).map_err(|message| ReadFileError::Refused { message })
     }
 }

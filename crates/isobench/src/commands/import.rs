@@ -1,0 +1,106 @@
+//! `isobench import`: reads a dataset as it was published, and writes it as commit tasks.
+
+use std::path::Path;
+
+use isobench_plan::dataset::Dataset;
+use isobench_plan::intake::to_lines;
+use isobench_schema::plan::Problem;
+use isobench_store::write_atomically;
+use serde::Serialize;
+
+use super::Context;
+use crate::args::ImportArgs;
+use crate::dataset_files;
+use crate::exit::{CommandError, Exit, WithExit as _};
+
+/// What became of a dataset, as `--json` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary<'d> {
+    /// The file that was written.
+    out: &'d Path,
+    /// Rows that were read.
+    rows: u64,
+    /// Tasks that they became.
+    tasks: usize,
+    /// Rows that were written.
+    written: usize,
+    /// What can't be read.
+    problems: &'d [Problem],
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ImportArgs, context: Context) -> Result<Exit, CommandError> {
+    if args.out.is_none() && context.json {
+        let error = CommandError::new(Exit::Usage, "`--json` prints a summary where the tasks would go");
+        return Err(error.hint("give `--out FILE.jsonl`"));
+    }
+    if let Some(out) = &args.out {
+        may_write(out, args.force)?;
+    }
+    let dataset = read(&args.source)?;
+    let text = to_lines(&dataset.header, &dataset.commit_tasks).exit(Exit::Error)?;
+    match &args.out {
+        Some(out) => {
+            write_atomically(out, text.as_bytes()).exit(Exit::Usage)?;
+            finish(&dataset, out, dataset.commit_tasks.len(), context)
+        }
+        None => {
+            context.terminal.data(&text);
+            Ok(report(&dataset, context))
+        }
+    }
+}
+
+/// Reads a dataset of rows that name commits.
+///
+/// # Errors
+/// Returns an error if it can't be read, or if none of its rows is such a task.
+pub(crate) fn read(source: &Path) -> Result<Dataset, CommandError> {
+    let dataset = dataset_files::open(source, &[]).exit(Exit::Usage)?;
+    if !dataset.tasks.is_empty() {
+        let count = dataset.tasks.len();
+        let message = format!("`{}` holds {count} tasks with the keys of `task.toml`, not rows that name commits", source.display());
+        return Err(CommandError::new(Exit::Usage, message).hint("they can be planned as they are: `isobench plan`"));
+    }
+    Ok(dataset)
+}
+
+/// Checks that nothing is lost if a file is written.
+///
+/// # Errors
+/// Returns an error if the file is there and may not be replaced.
+pub(crate) fn may_write(out: &Path, force: bool) -> Result<(), CommandError> {
+    if out.exists() && !force {
+        let message = format!("the file `{}` is there already", out.display());
+        return Err(CommandError::new(Exit::Usage, message).hint("give another name, or `--force` to replace it"));
+    }
+    Ok(())
+}
+
+/// Says what was written and what couldn't be read.
+pub(crate) fn finish(dataset: &Dataset, out: &Path, written: usize, context: Context) -> Result<Exit, CommandError> {
+    if context.json {
+        let (rows, tasks) = (dataset.rows, dataset.commit_tasks.len());
+        context.print_json(&Summary { out, rows, tasks, written, problems: &dataset.problems })?;
+    }
+    let exit = report(dataset, context);
+    context.terminal.status(&format!("wrote {}", out.display()));
+    Ok(exit)
+}
+
+/// Says what was read, with every problem.
+fn report(dataset: &Dataset, context: Context) -> Exit {
+    for problem in &dataset.problems {
+        context.terminal.status(&sentence(problem));
+    }
+    let (rows, tasks, problems) = (dataset.rows, dataset.commit_tasks.len(), dataset.problems.len());
+    context.terminal.status(&format!("read {rows} rows: {tasks} tasks, {problems} problems"));
+    if problems == 0 { Exit::Success } else { Exit::SomeFailed }
+}
+
+/// Returns a problem as one line: file, row, what is wrong. The message names the column.
+fn sentence(problem: &Problem) -> String {
+    let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
+    let text = format!("{}{line}: {}", problem.file, problem.message);
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
