@@ -72,10 +72,13 @@ fn wrong_usage_writes_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let here = folder.path();
     fs::write(here.join("rows.jsonl"), "{\"commit\":\"aaaaaaaa\",\"project\":\"vllm\"}\n").expect("a file");
-    fs::write(here.join("mixed.jsonl"), concat!(
-        "{\"commit\":\"aaaaaaaa\",\"project\":\"vllm\",\"x\":1}\n",
-        "{\"commit\":\"bbbbbbbb\",\"project\":\"vllm\",\"x\":\"y\"}\n",
-    ))
+    fs::write(
+        here.join("mixed.jsonl"),
+        concat!(
+            "{\"commit\":\"aaaaaaaa\",\"project\":\"vllm\",\"x\":1}\n",
+            "{\"commit\":\"bbbbbbbb\",\"project\":\"vllm\",\"x\":\"y\"}\n",
+        ),
+    )
     .expect("a file");
     fs::write(here.join("broken.parquet"), "PAR1").expect("a file");
     fs::write(here.join("there.jsonl"), "mine").expect("a file");
@@ -86,7 +89,10 @@ fn wrong_usage_writes_nothing() {
         (&["import", "rows.jsonl", "--out", "there.jsonl"], "the file `there.jsonl` is there already"),
         (&["export", "rows.jsonl", "--out", "there.jsonl"], "or `--force` to replace it"),
         (&["export", "rows.jsonl", "--out", "x.csv"], "`x.csv` ends neither with `.jsonl` nor with `.parquet`"),
-        (&["export", "mixed.jsonl", "--out", "x.parquet"], "the column `x` can't be written as Parquet: it holds texts and whole numbers"),
+        (
+            &["export", "mixed.jsonl", "--out", "x.parquet"],
+            "the column `x` can't be written as Parquet: it holds texts and whole numbers",
+        ),
         (&["export", "rows.jsonl"], "--out"),
     ] {
         let said = run(here, arguments, 2);

@@ -20,7 +20,9 @@ pub(crate) fn run(args: &ExportArgs, context: Context) -> Result<Exit, CommandEr
         Some("jsonl") => to_lines(&rows).exit(Exit::Error)?.into_bytes(),
         Some("parquet") => {
             let written = dataset_files::write_parquet(&rows, dataset.header.parquet.as_ref());
-            written.map_err(|error| CommandError::from_error(Exit::Usage, error).hint("JSON Lines hold any row: `--out FILE.jsonl`"))?
+            written.map_err(|error| {
+                CommandError::from_error(Exit::Usage, error).hint("JSON Lines hold any row: `--out FILE.jsonl`")
+            })?
         }
         Some(_) | None => {
             let message = format!("`{}` ends neither with `.jsonl` nor with `.parquet`", args.out.display());

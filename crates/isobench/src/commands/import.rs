@@ -59,7 +59,10 @@ pub(crate) fn read(source: &Path) -> Result<Dataset, CommandError> {
     let dataset = dataset_files::open(source, &[]).exit(Exit::Usage)?;
     if !dataset.tasks.is_empty() {
         let count = dataset.tasks.len();
-        let message = format!("`{}` holds {count} tasks with the keys of `task.toml`, not rows that name commits", source.display());
+        let message = format!(
+            "`{}` holds {count} tasks with the keys of `task.toml`, not rows that name commits",
+            source.display()
+        );
         return Err(CommandError::new(Exit::Usage, message).hint("they can be planned as they are: `isobench plan`"));
     }
     Ok(dataset)

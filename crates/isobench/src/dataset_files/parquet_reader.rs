@@ -115,7 +115,9 @@ fn value(field: &Field) -> Value {
         Field::TimestampMicros(time) => moment(*time, Timestamp::from_microsecond),
         Field::Group(row) => Value::Object(object(row)),
         Field::ListInternal(list) => list.elements().iter().map(value).collect(),
-        Field::MapInternal(map) => Value::Object(map.entries().iter().map(|(key, item)| (key_text(key), value(item))).collect()),
+        Field::MapInternal(map) => {
+            Value::Object(map.entries().iter().map(|(key, item)| (key_text(key), value(item))).collect())
+        }
     }
 }
 
@@ -123,7 +125,9 @@ fn value(field: &Field) -> Value {
 fn key_text(key: &Field) -> String {
     match value(key) {
         Value::String(text) => text,
-        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => other.to_string(),
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            other.to_string()
+        }
     }
 }
 

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use isobench_plan::intake::export::Rows;
 use isobench_schema::commit_task::ParquetShape;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{
-    BoolType, ByteArray, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type,
-};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -49,7 +47,8 @@ pub(crate) fn write(rows: &Rows, shape: Option<&ParquetShape>) -> Result<Vec<u8>
     let shape = shape.unwrap_or(&empty);
     let (schema, is_extended) = schema(rows, shape)?;
     let entries = shape.metadata.iter().filter(|(key, _)| !is_extended || !DESCRIBING.contains(&key.as_str()));
-    let metadata: Vec<KeyValue> = entries.map(|(key, value)| KeyValue { key: key.clone(), value: value.clone() }).collect();
+    let metadata: Vec<KeyValue> =
+        entries.map(|(key, value)| KeyValue { key: key.clone(), value: value.clone() }).collect();
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("isobench {}", env!("CARGO_PKG_VERSION")))
@@ -57,7 +56,8 @@ pub(crate) fn write(rows: &Rows, shape: Option<&ParquetShape>) -> Result<Vec<u8>
         .build();
     let leaves = shred_rows(&schema, &rows.rows)?;
     let mut bytes = Vec::new();
-    let mut file = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties)).map_err(WriteParquetError::Write)?;
+    let mut file =
+        SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties)).map_err(WriteParquetError::Write)?;
     if !rows.rows.is_empty() {
         let mut group = file.next_row_group().map_err(WriteParquetError::Write)?;
         write_leaves(&mut group, &leaves).map_err(WriteParquetError::Write)?;
@@ -145,7 +145,8 @@ fn kind(value: &Value) -> Option<&'static str> {
 fn list(name: &str, values: &[&Value]) -> Result<Type, String> {
     let items: Vec<&Value> = values.iter().filter_map(|value| value.as_array()).flatten().collect();
     let element = Arc::new(guess("element", &items)?);
-    let repeated = Type::group_type_builder("list").with_repetition(Repetition::REPEATED).with_fields(vec![element]).build();
+    let repeated =
+        Type::group_type_builder("list").with_repetition(Repetition::REPEATED).with_fields(vec![element]).build();
     let repeated = Arc::new(repeated.map_err(|error| error.to_string())?);
     let builder = Type::group_type_builder(name).with_repetition(Repetition::OPTIONAL).with_fields(vec![repeated]);
     builder.with_logical_type(Some(LogicalType::List)).build().map_err(|error| error.to_string())

@@ -101,7 +101,9 @@ fn width(field: &Type) -> usize {
 /// Puts a value into the leaf columns of its field.
 fn shred(field: &Type, value: &Value, levels: Levels, leaves: &mut [Leaf]) -> Result<(), String> {
     match field.get_basic_info().repetition() {
-        Repetition::REQUIRED if value.is_null() => Err(format!("`{}` is missing, and its type demands it", field.name())),
+        Repetition::REQUIRED if value.is_null() => {
+            Err(format!("`{}` is missing, and its type demands it", field.name()))
+        }
         Repetition::REQUIRED => content(field, value, levels, leaves),
         Repetition::OPTIONAL if value.is_null() => {
             absent(levels, leaves);
@@ -169,7 +171,8 @@ fn content(field: &Type, value: &Value, levels: Levels, leaves: &mut [Leaf]) -> 
                 return Err(format!("the map `{}` has no keys and values", field.name()));
             };
             repeated(entries, levels, leaves, |(key, item), levels, leaves| {
-                let (keys, values) = leaves.split_at_mut_checked(width(key_type)).ok_or("the map has too few columns")?;
+                let (keys, values) =
+                    leaves.split_at_mut_checked(width(key_type)).ok_or("the map has too few columns")?;
                 shred(key_type, &json!(key), levels, keys)?;
                 shred(value_type, item, levels, values)
             })
@@ -200,8 +203,12 @@ fn leaf(field: &Type, value: &Value, levels: Levels, leaves: &mut [Leaf]) -> Res
     let wrong = |what: &str| mismatch(field, what);
     match &mut leaf.values {
         LeafValues::Bool(values) => values.push(value.as_bool().ok_or_else(|| wrong("true or false"))?),
-        LeafValues::Int32(values) => values.push(int32(field, value).ok_or_else(|| wrong("a whole number of 32 bits or a date"))?),
-        LeafValues::Int64(values) => values.push(int64(field, value).ok_or_else(|| wrong("a whole number of 64 bits or a time"))?),
+        LeafValues::Int32(values) => {
+            values.push(int32(field, value).ok_or_else(|| wrong("a whole number of 32 bits or a date"))?)
+        }
+        LeafValues::Int64(values) => {
+            values.push(int64(field, value).ok_or_else(|| wrong("a whole number of 64 bits or a time"))?)
+        }
         #[expect(clippy::cast_possible_truncation, reason = "a number that was 32 bits wide when it was read still is")]
         LeafValues::Float(values) => values.push(value.as_f64().ok_or_else(|| wrong("a number"))? as f32),
         LeafValues::Double(values) => values.push(value.as_f64().ok_or_else(|| wrong("a number"))?),

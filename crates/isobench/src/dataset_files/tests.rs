@@ -153,7 +153,10 @@ fn a_column_without_one_type_is_named() {
     let schema = "message schema { OPTIONAL INT32 a; REQUIRED BYTE_ARRAY b (STRING); }".to_owned();
     let shape = ParquetShape { schema, ..ParquetShape::default() };
     for (value, expected) in [
-        (json!({"a": 5_000_000_000_i64, "b": "x"}), "the column `a` can't be written as Parquet: row 1: `a` must be a whole number of 32 bits or a date by its type"),
+        (
+            json!({"a": 5_000_000_000_i64, "b": "x"}),
+            "the column `a` can't be written as Parquet: row 1: `a` must be a whole number of 32 bits or a date by its type",
+        ),
         (json!({"a": 5}), "the column `b` can't be written as Parquet: row 1: `b` is missing, and its type demands it"),
     ] {
         assert_eq!(write_parquet(&rows(&[value]), Some(&shape)).unwrap_err().to_string(), expected);
@@ -177,7 +180,14 @@ fn refusal(bytes: &[u8]) -> String {
 
 #[test]
 fn what_is_no_parquet_file_is_refused() {
-    for bytes in [&b""[..], b"PAR1", b"{\"commit\": 1}", b"PAR1\xff\xff\xff\x7fPAR1", &COMMITS[..COMMITS.len() - 9], &COMMITS[8..]] {
+    for bytes in [
+        &b""[..],
+        b"PAR1",
+        b"{\"commit\": 1}",
+        b"PAR1\xff\xff\xff\x7fPAR1",
+        &COMMITS[..COMMITS.len() - 9],
+        &COMMITS[8..],
+    ] {
         let refusal = refusal(bytes);
         assert!(refusal.starts_with("it is no Parquet file that can be read: "), "{refusal}");
         assert!(refusal.len() < 500);
