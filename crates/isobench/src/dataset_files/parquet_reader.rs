@@ -1,6 +1,8 @@
 //! Reads the rows of a Parquet file.
 
+use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -28,12 +30,29 @@ const LONGEST_MESSAGE: usize = 300;
 /// Returns a lower-case fragment that says why it can't be read.
 pub(super) fn read(bytes: Vec<u8>, limits: Limits) -> Result<Table, String> {
     let bytes = Bytes::from(bytes);
-    // The library panics on some broken files; what it would print then is no use to anybody.
-    let hook = panic::take_hook();
-    panic::set_hook(Box::new(|_| {}));
-    let table = panic::catch_unwind(AssertUnwindSafe(|| decode(&bytes, limits)));
-    panic::set_hook(hook);
-    table.unwrap_or_else(|_| Err("it is broken: its pages contradict its schema".to_owned()))
+    // The library panics on some broken files.
+    quietly(|| panic::catch_unwind(AssertUnwindSafe(|| decode(&bytes, limits))))
+        .unwrap_or_else(|_| Err("it is broken: its pages contradict its schema".to_owned()))
+}
+
+/// Runs `work` so that a panic on this thread prints nothing: what it would print is no use to anybody.
+fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    thread_local! {
+        static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+    }
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IS_QUIET.get() {
+                hook(info);
+            }
+        }));
+    });
+    IS_QUIET.set(true);
+    let result = work();
+    IS_QUIET.set(false);
+    result
 }
 
 fn decode(bytes: &Bytes, limits: Limits) -> Result<Table, String> {
