@@ -64,9 +64,10 @@ fn overview(out: &mut String, plan: &Plan, style: Style) {
         Column { title: "time", layout: Layout::Number },
         Column { title: "subject", layout: Layout::Name },
     ];
+    let planned: BTreeMap<&TaskId, &PlannedTask> = plan.tasks.iter().map(|task| (&task.id, task)).collect();
     let row = |item: &Assessment| {
         let standing = words::TaskStandingWord::of(item.standing);
-        let planned = plan.task(&item.task);
+        let planned = planned.get(&item.task);
         let cost = item.cost.as_ref();
         let devices =
             item.need.as_ref().map(|need| need.devices.map_or("none".to_owned(), |devices| devices.to_string()));

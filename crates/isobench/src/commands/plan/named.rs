@@ -1,8 +1,9 @@
 //! Which task of a plan somebody means by a name, a commit or the beginning of one.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use isobench_plan::nearest::nearest;
+use isobench_schema::assessment::Assessment;
 use isobench_schema::ids::TaskId;
 use isobench_schema::plan::Plan;
 
@@ -20,14 +21,15 @@ const LISTED: usize = 8;
 /// # Errors
 /// Returns an error that lists the tasks it may be, or names the nearest one, if it isn't exactly one.
 pub(super) fn task(plan: &Plan, text: &str) -> Result<TaskId, CommandError> {
-    let ids = ids(plan);
-    if let Some(id) = ids.iter().find(|id| id.as_str() == text) {
+    let tasks = tasks(plan);
+    if let Some(id) = tasks.keys().find(|id| id.as_str() == text) {
         return Ok((*id).clone());
     }
     if text.len() >= FEWEST {
         for part in [Part::Human, Part::Suffix, Part::Whole, Part::Baseline] {
-            let starts = |id: &&TaskId| part.of(plan, id).is_some_and(|name| name.starts_with(text));
-            let found: Vec<&TaskId> = ids.iter().copied().filter(starts).collect();
+            let starts =
+                |id: &TaskId, task: Option<&Assessment>| part.of(id, task).is_some_and(|name| name.starts_with(text));
+            let found: Vec<&TaskId> = tasks.iter().filter(|(id, task)| starts(id, **task)).map(|(id, _)| *id).collect();
             if let [only] = found.as_slice() {
                 return Ok((*only).clone());
             }
@@ -36,7 +38,7 @@ pub(super) fn task(plan: &Plan, text: &str) -> Result<TaskId, CommandError> {
             }
         }
     }
-    Err(unknown(plan, text, &ids))
+    Err(unknown(text, &tasks))
 }
 
 /// What a task can be named by.
@@ -53,21 +55,22 @@ enum Part {
 }
 
 impl Part {
-    fn of(self, plan: &Plan, id: &TaskId) -> Option<String> {
-        let assessment = || plan.assessments.iter().find(|assessment| assessment.task == *id);
+    fn of<'t>(self, id: &'t TaskId, task: Option<&'t Assessment>) -> Option<&'t str> {
         match self {
-            Self::Human => Some(assessment()?.human.as_ref()?.commit.to_string()),
-            Self::Suffix => id.as_str().rsplit_once('-').map(|(_, suffix)| suffix.to_owned()),
-            Self::Whole => Some(id.to_string()),
-            Self::Baseline => Some(assessment()?.baseline.as_ref()?.commit.to_string()),
+            Self::Human => Some(task?.human.as_ref()?.commit.as_str()),
+            Self::Suffix => id.as_str().rsplit_once('-').map(|(_, suffix)| suffix),
+            Self::Whole => Some(id.as_str()),
+            Self::Baseline => Some(task?.baseline.as_ref()?.commit.as_str()),
         }
     }
 }
 
-fn ids(plan: &Plan) -> BTreeSet<&TaskId> {
+/// Returns every task that the plan names, with what is known of it.
+fn tasks(plan: &Plan) -> BTreeMap<&TaskId, Option<&Assessment>> {
     let planned = plan.tasks.iter().map(|task| &task.id);
     let excluded = plan.exclusions.iter().map(|exclusion| &exclusion.task);
-    planned.chain(excluded).chain(plan.assessments.iter().map(|assessment| &assessment.task)).collect()
+    let named = planned.chain(excluded).map(|id| (id, None));
+    named.chain(plan.assessments.iter().map(|assessment| (&assessment.task, Some(assessment)))).collect()
 }
 
 fn ambiguous(text: &str, found: &[&TaskId]) -> CommandError {
@@ -78,12 +81,12 @@ fn ambiguous(text: &str, found: &[&TaskId]) -> CommandError {
         .hint("give more of the name or of the commit")
 }
 
-fn unknown(plan: &Plan, text: &str, ids: &BTreeSet<&TaskId>) -> CommandError {
+fn unknown(text: &str, tasks: &BTreeMap<&TaskId, Option<&Assessment>>) -> CommandError {
     // A commit is compared at the length at which it was given.
-    let cut = |commit: String| commit.get(..text.len()).map_or_else(|| commit.clone(), str::to_owned);
-    let of = |part: Part| ids.iter().filter_map(move |&id| Some((cut(part.of(plan, id)?), id)));
+    let cut = |commit: &'_ str| commit.get(..text.len()).unwrap_or(commit).to_owned();
+    let of = |part: Part| tasks.iter().filter_map(move |(id, task)| Some((cut(part.of(id, *task)?), *id)));
     let commits: Vec<(String, &TaskId)> = of(Part::Human).chain(of(Part::Suffix)).collect();
-    let names = ids.iter().map(|id| id.as_str());
+    let names = tasks.keys().map(|id| id.as_str());
     let candidates = names.chain(commits.iter().map(|(name, _)| name.as_str()));
     let near = nearest(text, candidates).map(|near| {
         let of_commit = commits.iter().find(|(name, _)| name == near);
@@ -98,7 +101,6 @@ fn unknown(plan: &Plan, text: &str, ids: &BTreeSet<&TaskId>) -> CommandError {
 
 #[cfg(test)]
 mod tests {
-    use isobench_schema::assessment::Assessment;
     use isobench_schema::environment::Isolation;
     use isobench_schema::ids::Digest;
     use serde_json::json;
