@@ -136,13 +136,15 @@ impl<'k, 'a> Fitter<'k, 'a> {
 
     /// Returns the table of a program at a revision; absent if nothing is known of it then.
     fn table_at(&self, tool: Tool, revision: &RevisionFacts) -> Option<Table<'k>> {
-        let table = Table::at(self.program(tool)?, &revision.committed);
+        let program = self.program(tool)?;
+        program.places_at(&revision.committed).next()?;
+        let table = Table::at(program, &revision.committed);
         (!table.specs().is_empty()).then_some(table)
     }
 
     /// Reads the arguments of both commands.
     fn parse(&mut self, text: &text::Text) {
-        self.client = self.table_at(self.fitted.tool, self.revision());
+        self.client = self.table_at(self.fitted.tool, self.revision()).filter(|_| !self.fitted.place.is_empty());
         self.fitted.moment = self.revision().committed.clone();
         self.fitted.options = self.client.clone().unwrap_or_else(Table::empty);
         self.server = self.table_at(self.fitted.tool.server(), self.asked.baseline);

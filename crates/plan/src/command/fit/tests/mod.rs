@@ -314,3 +314,63 @@ fn an_unknown_program_is_named() {
         &["error tool-unknown: the script `moe_mem.py` is no benchmark that is known"],
     );
 }
+
+#[test]
+fn a_model_on_somebodys_own_machine_is_found() {
+    check(
+        "python benchmarks/benchmark_latency.py --model /data/users/ktong/llama/llm_8b_oss",
+        "2025-01",
+        &[
+            "python benchmarks/benchmark_latency.py --model /data/users/ktong/llama/llm_8b_oss",
+            "python -m vllm.entrypoints.openai.api_server --model /data/users/ktong/llama/llm_8b_oss",
+            "error private-path: `--model` names `/data/users/ktong/llama/llm_8b_oss`, a path of somebody's own machine",
+        ],
+    );
+}
+
+#[test]
+fn a_subcommand_that_came_later_is_the_script_with_the_subcommands_data() {
+    check(
+        "vllm bench serve --model m/x",
+        "2024-09",
+        &[
+            "python benchmarks/benchmark_serving.py --model m/x --dataset-name random",
+            "python -m vllm.entrypoints.openai.api_server --model m/x",
+            "command-mended client.program: `vllm bench serve` -> `benchmark_serving.py`",
+            "option-added client.dataset-name: nothing -> `--dataset-name random`",
+            "repaired script-missing: there is no `vllm bench serve` at bbbbbbbbbbbb, or only a stub that tells its new name",
+            "repaired option-missing: `vllm bench serve` takes the data set `random` where none is named, and `benchmark_serving.py` takes another one",
+        ],
+    );
+}
+
+#[test]
+fn a_program_that_is_nowhere_leaves_every_option_refused() {
+    check(
+        "python benchmarks/benchmark_serving.py --model m/x",
+        "2023-01",
+        &[
+            "",
+            "",
+            "error script-missing: there is no `benchmarks/benchmark_serving.py` at bbbbbbbbbbbb, nor at the commit itself",
+            "error script-missing: there is no `vllm serve` at bbbbbbbbbbbb, and isobench loads an engine through its server",
+        ],
+    );
+}
+
+#[test]
+fn a_servers_own_command_keeps_its_options_and_is_told_the_model_once() {
+    let found = shown(
+        "python benchmarks/benchmark_serving.py --model m/x --dataset-path a.json --dtype half --max-model-len 8",
+        Some("vllm serve m/x --dtype half -tp 2 --max-model-len 9"),
+        "2025-01",
+    );
+    let expected = [
+        "python benchmarks/benchmark_serving.py --model m/x --dataset-path a.json",
+        "python -m vllm.entrypoints.openai.api_server --model m/x --dtype half --tensor-parallel-size 2 --max-model-len 9",
+        "option-superseded client.dtype: `--dtype half` -> no option",
+        "repaired option-refused: `benchmark_serving.py` at bbbbbbbbbbbb has no option `--dtype`",
+        "error option-refused: `benchmark_serving.py` at bbbbbbbbbbbb has no option `--max-model-len`",
+    ];
+    assert_eq!(found, expected.join("\n"), "{found}");
+}
