@@ -52,6 +52,10 @@ pub struct Translation {
     /// The option is a JSON object, and the value is this key's in it.
     #[serde(default)]
     pub json_key: Option<String>,
+    /// The value is a JSON object, and these of its keys are options of their own there; the option that it becomes is one of
+    /// them.
+    #[serde(default)]
+    pub spread: BTreeMap<String, String>,
     /// Options of the same side that it needs beside it, added unless they are given; an empty value is a switch.
     #[serde(default)]
     pub with: BTreeMap<String, String>,

@@ -84,6 +84,13 @@ impl<'k> Fitter<'k, '_> {
                 continue;
             }
             let Some(table) = self.table(row.side) else { continue };
+            if !row.spread.is_empty() {
+                if let Some(options) = self.spread(row, table, &refused.option) {
+                    self.put_several(row.side, &refused.option, options, &row.reason);
+                    return true;
+                }
+                continue;
+            }
             if let Some(made) = self.say(row, table, &refused.option) {
                 let with = self.companions(row, table);
                 let Some(with) = with else { continue };
@@ -150,6 +157,22 @@ impl<'k> Fitter<'k, '_> {
             return None;
         }
         table.make(&row.to, values).ok()
+    }
+
+    /// Returns the options that the keys of a JSON object are, if each is one and the program takes it.
+    fn spread(&self, row: &Translation, table: &Table<'k>, option: &GivenOption<'_>) -> Option<Vec<GivenOption<'k>>> {
+        let object: Map<String, Value> = serde_json::from_str(option.values.first()?).ok()?;
+        let mut options: Vec<GivenOption<'k>> = Vec::new();
+        for (key, value) in object {
+            let name = row.spread.get(&key)?;
+            let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+            let text = row.values.get(&text).cloned().unwrap_or(text);
+            if self.given(row.side, name) || options.iter().any(|known| known.name == *name) {
+                return None;
+            }
+            options.push(table.make(name, vec![text]).ok()?);
+        }
+        (!options.is_empty()).then_some(options)
     }
 
     fn given(&self, side: Side, name: &str) -> bool {
@@ -277,6 +300,18 @@ impl<'k> Fitter<'k, '_> {
         made.written.clone_from(&asked.written);
         self.options(side).push(made);
         self.repair(DeviationKind::OptionTranslated, &subject, (&asked_text, &run), reason);
+    }
+
+    /// Puts the options that one became in their places: the first of them stands for it.
+    fn put_several(&mut self, side: Side, asked: &GivenOption<'k>, mut options: Vec<GivenOption<'k>>, reason: &str) {
+        let shown: Vec<String> = options.iter().map(|option| shown(&option.name, &option.values)).collect();
+        let run = format!("`{} {}`", self.tool(side), shown.join(" "));
+        if let Some(first) = options.first_mut() {
+            first.written.clone_from(&asked.written);
+        }
+        self.options(side).extend(options);
+        let asked_text = format!("`{}`", asked.written);
+        self.repair(DeviationKind::OptionTranslated, &subject(side, &asked.name), (&asked_text, &run), reason);
     }
 
     fn supersede_as(&mut self, side: Side, option: &GivenOption<'k>, reason: &str) {

@@ -374,3 +374,17 @@ fn a_servers_own_command_keeps_its_options_and_is_told_the_model_once() {
     ];
     assert_eq!(found, expected.join("\n"), "{found}");
 }
+
+#[test]
+fn json_that_was_options_of_its_own_is_taken_apart() {
+    check(
+        r#"python benchmarks/benchmark_latency.py --model m/x --speculative-config '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 2}'"#,
+        "2024-09",
+        &[
+            "python benchmarks/benchmark_latency.py --model m/x",
+            "python -m vllm.entrypoints.openai.api_server --model m/x --speculative-model [ngram] --num-speculative-tokens 3 --ngram-prompt-lookup-max 2",
+            r#"option-translated server.speculative-config: `--speculative-config {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 2}` -> `vllm serve --speculative-model [ngram] --num-speculative-tokens 3 --ngram-prompt-lookup-max 2`"#,
+            "repaired option-refused: `benchmark_latency.py` at bbbbbbbbbbbb has no option `--speculative-config`",
+        ],
+    );
+}
