@@ -16,6 +16,10 @@ pub struct Condition {
     pub variable: Option<String>,
     /// A pattern that the option's or variable's value matches.
     pub value: Option<String>,
+    /// A pattern that the option's or variable's value doesn't match.
+    pub not_value: Option<String>,
+    /// A variable that the command doesn't set.
+    pub variable_unset: Option<String>,
     /// An option that the command doesn't give.
     pub without: Option<String>,
     /// Whether an option that nothing takes counts as given.
@@ -28,6 +32,9 @@ pub struct Condition {
     pub no_trait: Option<String>,
     /// A pattern of the model's name.
     pub model: Option<String>,
+    /// Patterns of the model's name, one of which matches.
+    #[serde(default)]
+    pub any_model: Vec<String>,
     /// What the benchmark program measures.
     pub kind: Option<ToolKind>,
     /// The fewest devices that the command asks for.
@@ -52,6 +59,7 @@ impl Condition {
     fn command(&self, case: &Case<'_>) -> Option<bool> {
         let asks = self.option.is_some()
             || self.variable.is_some()
+            || self.variable_unset.is_some()
             || self.without.is_some()
             || self.kind.is_some()
             || self.devices.is_some();
@@ -59,22 +67,28 @@ impl Condition {
             return Some(true);
         }
         let given = case.given?;
-        let value = self.value.as_deref();
-        let option = self
-            .option
-            .as_deref()
-            .is_none_or(|name| if self.also_refused { given.has_asked(name, value) } else { given.has(name, value) });
-        let variable = self.variable.as_deref().is_none_or(|name| given.has_variable(name, value));
+        let fits = |found: &str| {
+            self.value.as_deref().is_none_or(|wanted| pattern::matches(wanted, found))
+                && self.not_value.as_deref().is_none_or(|unwanted| !pattern::matches(unwanted, found))
+        };
+        let values = |name| if self.also_refused { given.asked(name) } else { given.values(name) };
+        let option =
+            self.option.as_deref().is_none_or(|name| values(name).is_some_and(|values| fits(&values.join(" "))));
+        let variable =
+            self.variable.as_ref().is_none_or(|name| given.variables.get(name).is_some_and(|value| fits(value)));
+        let unset = self.variable_unset.as_ref().is_none_or(|name| !given.variables.contains_key(name));
         let without = self.without.as_deref().is_none_or(|name| given.asked(name).is_none());
         let kind = self.kind.is_none_or(|kind| given.kind() == Some(kind));
         let devices = self.devices.is_none_or(|devices| given.devices() >= devices);
-        Some(option && variable && without && kind && devices)
+        Some(option && variable && unset && without && kind && devices)
     }
 
     fn of_model(&self, case: &Case<'_>) -> Option<bool> {
-        let named = match &self.model {
-            Some(wanted) => Some(pattern::matches(wanted, case.model()?)),
-            None => Some(true),
+        let patterns: Vec<&String> = self.model.iter().chain(&self.any_model).collect();
+        let named = match case.model() {
+            _ if patterns.is_empty() => Some(true),
+            Some(name) => Some(patterns.iter().any(|wanted| pattern::matches(wanted, name))),
+            None => None,
         };
         if named == Some(false) || (self.model_trait.is_none() && self.no_trait.is_none()) {
             return named;

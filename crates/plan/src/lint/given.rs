@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use isobench_schema::tool::{Tool, ToolKind};
 
-use super::pattern;
 use crate::command::{Fitted, GivenOption};
 
 /// The command's options and variables, whatever program they go to.
@@ -68,29 +67,10 @@ impl Given {
         size("--tensor-parallel-size").saturating_mul(size("--pipeline-parallel-size"))
     }
 
-    /// Returns whether an option is given with a value that a pattern matches; without a pattern, whether it is given.
-    pub(super) fn has(&self, name: &str, value: Option<&str>) -> bool {
-        self.values(name).is_some_and(|values| matches_values(values, value))
-    }
-
-    /// Returns whether an option was asked for with such a value, whether something takes it or not.
-    pub(super) fn has_asked(&self, name: &str, value: Option<&str>) -> bool {
-        self.asked(name).is_some_and(|values| matches_values(values, value))
-    }
-
-    /// Returns whether a variable is set to a value that a pattern matches.
-    pub(super) fn has_variable(&self, name: &str, value: Option<&str>) -> bool {
-        self.variables.get(name).is_some_and(|found| value.is_none_or(|wanted| pattern::matches(wanted, found)))
-    }
-
     /// Returns what the program measures.
     pub fn kind(&self) -> Option<ToolKind> {
         self.tool.map(Tool::kind)
     }
-}
-
-fn matches_values(values: &[String], wanted: Option<&str>) -> bool {
-    wanted.is_none_or(|wanted| pattern::matches(wanted, &values.join(" ")))
 }
 
 fn find<'o>(options: &'o [(String, Vec<String>)], name: &str) -> Option<&'o [String]> {
