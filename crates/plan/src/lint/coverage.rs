@@ -7,8 +7,18 @@ use super::changed::product_files;
 use super::{condition, ids, pattern};
 use crate::knowledge::coverage::{ModelFile, Need};
 
+/// What a reason is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// A feature of the engine.
+    Feature,
+    /// A family of models.
+    Family,
+}
+
 /// One reason why a file isn't run.
 struct Unmet<'k> {
+    of: Of,
     needs: String,
     because: &'k str,
     source: &'k str,
@@ -29,11 +39,14 @@ pub(super) fn change_not_exercised(case: &Case<'_>) -> Vec<Finding> {
         .map(|need| unmet(need))
         .collect();
     let of_files: Vec<Vec<Unmet<'_>>> = files.iter().map(|file| of_file(file, &needs, case)).collect();
-    if of_commit.is_empty() && of_files.iter().any(Vec::is_empty) {
-        return Vec::new();
+    if of_files.iter().any(Vec::is_empty) {
+        return if of_commit.is_empty() { Vec::new() } else { vec![not_used(case, &files, of_commit)] };
     }
-    let reasons = if of_commit.is_empty() { of_files.into_iter().flatten().collect() } else { of_commit };
-    vec![not_run(&files, reasons)]
+    let all: Vec<Unmet<'_>> = of_commit.into_iter().chain(of_files.into_iter().flatten()).collect();
+    // Another family's file changed beside others says nothing of what is needed.
+    let telling = |reason: &Unmet<'_>| reason.of == Of::Feature;
+    let only_families = !all.iter().any(telling) || other_family(case).is_some();
+    vec![not_run(&files, all.into_iter().filter(|reason| only_families || telling(reason)).collect())]
 }
 
 /// Returns the model file of another family, if every changed file that matters is one.
@@ -53,7 +66,7 @@ fn is_unmet(need: &Need, case: &Case<'_>) -> bool {
 }
 
 fn unmet(need: &Need) -> Unmet<'_> {
-    Unmet { needs: need.needs.clone(), because: &need.because, source: &need.source }
+    Unmet { of: Of::Feature, needs: need.needs.clone(), because: &need.because, source: &need.source }
 }
 
 fn of_file<'k>(file: &str, needs: &[&'k Need], case: &Case<'k>) -> Vec<Unmet<'k>> {
@@ -63,6 +76,7 @@ fn of_file<'k>(file: &str, needs: &[&'k Need], case: &Case<'k>) -> Vec<Unmet<'k>
         .map(|need| unmet(need))
         .collect();
     reasons.extend(foreign(file, case).map(|row| Unmet {
+        of: Of::Family,
         needs: format!("a {} model such as `{}`", row.family, row.example),
         because: "the file holds one family of models, and the task's model is of another",
         source: &row.source,
@@ -90,6 +104,17 @@ fn nothing_runs(case: &Case<'_>) -> Finding {
         "the commit changes nothing that a benchmark runs",
     );
     found.evidence.push(format!("it changes tests, documentation, tools or CI only: {files}"));
+    found
+}
+
+/// Returns a finding for a commit whose subject names what the workload doesn't use; some of its files may run all the same.
+fn not_used(case: &Case<'_>, files: &[&str], reasons: Vec<Unmet<'_>>) -> Finding {
+    let mut found = not_run(files, reasons);
+    found.message = found.message.replace(
+        "the workload doesn't run the changed code, which needs",
+        "the workload doesn't use what the commit is about, which needs",
+    );
+    found.evidence.extend(case.subject().map(|subject| format!("its subject is \u{201c}{subject}\u{201d}")));
     found
 }
 

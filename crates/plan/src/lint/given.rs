@@ -46,6 +46,11 @@ impl Given {
         }
     }
 
+    /// Adds an option, under the spelling that rules use.
+    pub fn push(&mut self, name: &str, values: Vec<String>) {
+        self.options.push((spelling(name), values));
+    }
+
     /// Returns the values of an option that something takes; none if it isn't given.
     pub fn values(&self, name: &str) -> Option<&[String]> {
         find(&self.options, name)

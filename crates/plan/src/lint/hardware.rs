@@ -45,12 +45,13 @@ fn of(row: &Hardware, case: &Case<'_>, files: &[&str]) -> Option<Finding> {
     let mut found = finding(ids::HARDWARE_WRONG, files.first().copied().unwrap_or("subject"), message);
     if all {
         found.evidence.push(format!("every changed file that matters is of it: {}", files.join(", ")));
+        found.evidence.push(row.because.clone());
     } else {
         found.severity = Severity::Warning;
+        found.evidence.push(format!("changed: {}, which may run on other hardware too", files.join(", ")));
     }
     found
         .evidence
         .extend(case.subject().filter(|_| said).map(|subject| format!("its subject is \u{201c}{subject}\u{201d}")));
-    found.evidence.push(row.because.clone());
     Some(found)
 }

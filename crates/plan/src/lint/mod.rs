@@ -17,6 +17,8 @@ mod model;
 mod pattern;
 pub mod registry;
 mod row;
+#[cfg(test)]
+mod tests;
 mod traits;
 
 use isobench_schema::assessment::Finding;

@@ -104,11 +104,33 @@ fn day(moment: &Moment) -> &str {
     moment.as_str().get(..10).unwrap_or(moment.as_str())
 }
 
-/// Returns the first of a model's proxies that the baseline can load.
+/// Returns a model that the baseline can load: the first such proxy of the catalogue of about the same size, or the published
+/// model of the same architecture that is nearest in size and then in name.
 fn loadable_proxy<'k>(case: &Case<'k>, row: &'k ModelRow, moment: &Moment) -> Option<&'k str> {
-    row.proxies.iter().map(String::as_str).find(|proxy| {
-        let traits = case.knowledge.models.find(proxy).and_then(Traits::of_row);
-        traits.is_some_and(|traits| unloadable(case.knowledge, case.task.engine, &traits, moment).is_none())
+    /// How far the sizes may be apart, as a ratio.
+    const NEAR: f64 = 1.5;
+    let models = &case.knowledge.models;
+    let size = row.parameters_b?;
+    let apart = |other: &ModelRow| Some((other.parameters_b? / size).ln().abs());
+    let loads = |other: &ModelRow| {
+        let traits = Traits::of_row(other);
+        other.form == ModelForm::Transformers
+            && traits.is_some_and(|traits| unloadable(case.knowledge, case.task.engine, &traits, moment).is_none())
+    };
+    let near = |other: &&ModelRow| loads(other) && apart(other).is_some_and(|apart| apart <= NEAR.ln());
+    let proxies = row.proxies.iter().filter_map(|name| models.find(name));
+    let first = proxies.filter(near).map(|row| row.name.as_str()).next();
+    first.or_else(|| {
+        let architecture = Traits::of_row(row)?.architectures;
+        let same = |other: &&ModelRow| Traits::of_row(other).is_some_and(|traits| traits.architectures == architecture);
+        let rank = |other: &ModelRow| {
+            (apart(other).unwrap_or(f64::MAX), 1.0 - strsim::normalized_levenshtein(&other.name, &row.name))
+        };
+        let by_rank = |a: &&ModelRow, b: &&ModelRow| {
+            let (a, b) = (rank(a), rank(b));
+            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        };
+        models.rows().iter().filter(same).filter(near).min_by(by_rank).map(|row| row.name.as_str())
     })
 }
 

@@ -46,7 +46,7 @@ pub(super) fn revert(case: &Case<'_>) -> Vec<Finding> {
     };
     let mut found = finding(ids::REVERT, "subject", format!("the commit takes back {what}"));
     found.evidence.push(format!("its subject is \u{201c}{subject}\u{201d}"));
-    found.evidence.extend(row.map(|row| format!("the commit taken back: {}", row.source)));
+    found.evidence.extend(row.map(|row| format!("known from {}", row.source)));
     vec![found]
 }
 
