@@ -15,6 +15,7 @@ pub mod lint;
 pub mod next;
 pub mod planner;
 pub mod progress;
+pub mod recipe;
 pub mod requirements;
 pub mod setting;
 pub mod source;

@@ -4,6 +4,7 @@
 //! (inclusive) until `until` (exclusive; absent: still).
 
 pub mod architectures;
+pub mod bugs;
 pub mod clients;
 pub mod commits;
 pub mod conflicts;
@@ -27,6 +28,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 pub use architectures::Architectures;
+pub use bugs::Bugs;
 pub use clients::Clients;
 pub use commits::Commits;
 pub use conflicts::Conflicts;
@@ -67,6 +69,8 @@ pub struct Knowledge {
     pub coverage: Coverage,
     /// Which files run on one kind of hardware only.
     pub hardware: HardwareTable,
+    /// Known bugs of revisions.
+    pub bugs: Bugs,
     /// Which commit a revert takes back.
     pub reverts: Reverts,
     /// What benchmark programs send by themselves.
@@ -93,6 +97,7 @@ impl Knowledge {
             conflicts: Conflicts::embedded(),
             coverage: Coverage::embedded(),
             hardware: HardwareTable::embedded(),
+            bugs: Bugs::embedded(),
             reverts: Reverts::embedded(),
             clients: Clients::embedded(),
             translations: Translations::embedded(),

@@ -22,6 +22,8 @@ pub struct Condition {
     pub variable_unset: Option<String>,
     /// An option that the command doesn't give.
     pub without: Option<String>,
+    /// A further option that the command gives.
+    pub with: Option<String>,
     /// Whether an option that nothing takes counts as given.
     #[serde(default)]
     pub also_refused: bool,
@@ -61,6 +63,7 @@ impl Condition {
             || self.variable.is_some()
             || self.variable_unset.is_some()
             || self.without.is_some()
+            || self.with.is_some()
             || self.kind.is_some()
             || self.devices.is_some();
         if !asks {
@@ -77,10 +80,11 @@ impl Condition {
         let variable =
             self.variable.as_ref().is_none_or(|name| given.variables.get(name).is_some_and(|value| fits(value)));
         let unset = self.variable_unset.as_ref().is_none_or(|name| !given.variables.contains_key(name));
+        let with = self.with.as_deref().is_none_or(|name| values(name).is_some());
         let without = self.without.as_deref().is_none_or(|name| given.asked(name).is_none());
         let kind = self.kind.is_none_or(|kind| given.kind() == Some(kind));
         let devices = self.devices.is_none_or(|devices| given.devices() >= devices);
-        Some(option && variable && unset && without && kind && devices)
+        Some(option && variable && unset && with && without && kind && devices)
     }
 
     fn of_model(&self, case: &Case<'_>) -> Option<bool> {
@@ -108,7 +112,7 @@ impl Condition {
 }
 
 /// Returns whether one of the conditions is met; absent: one of them may be.
-pub(super) fn any(conditions: &[Condition], case: &Case<'_>) -> Option<bool> {
+pub(crate) fn any(conditions: &[Condition], case: &Case<'_>) -> Option<bool> {
     let answers: Vec<Option<bool>> = conditions.iter().map(|condition| condition.holds(case)).collect();
     if answers.contains(&Some(true)) {
         return Some(true);
@@ -117,7 +121,7 @@ pub(super) fn any(conditions: &[Condition], case: &Case<'_>) -> Option<bool> {
 }
 
 /// Returns whether all conditions are met; absent: too little is known.
-pub(super) fn all(conditions: &[Condition], case: &Case<'_>) -> Option<bool> {
+pub(crate) fn all(conditions: &[Condition], case: &Case<'_>) -> Option<bool> {
     let answers: Vec<Option<bool>> = conditions.iter().map(|condition| condition.holds(case)).collect();
     if answers.contains(&Some(false)) {
         return Some(false);

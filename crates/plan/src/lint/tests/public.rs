@@ -6,6 +6,7 @@ const NINETY_SIX: &str = include_str!("../../../../../examples/iso-bench/vllm-96
 const PUBLISHED: &str = include_str!("../../../../../examples/iso-bench/tasks.jsonl");
 
 #[test]
+#[ignore]
 fn dump() {
     for (name, text) in [("96", NINETY_SIX), ("54", PUBLISHED)] {
         for task in tasks(text) {
