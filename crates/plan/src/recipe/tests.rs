@@ -86,7 +86,7 @@ impl Question<'_> {
     }
 
     fn ids(&self) -> String {
-        self.with(|case, pins| needed(case, pins)).iter().map(|recipe| recipe.id.as_str()).collect::<Vec<_>>().join(" ")
+        self.with(needed).iter().map(|recipe| recipe.id.as_str()).collect::<Vec<_>>().join(" ")
     }
 
     fn bugs(&self) -> usize {
@@ -211,6 +211,10 @@ fn every_bug_has_its_recipe_or_says_that_nothing_gets_round_it() {
     }
 }
 
+fn of_build(action: &Action) -> Option<Requirement> {
+    if let Action::BuildRequire { requirement } = action { Requirement::read(requirement) } else { None }
+}
+
 #[test]
 fn no_two_recipes_of_one_moment_contradict_each_other() {
     let rows = &Knowledge::embedded().recipes.recipe;
@@ -220,10 +224,7 @@ fn no_two_recipes_of_one_moment_contradict_each_other() {
             let held: Vec<Requirement> = rows
                 .iter()
                 .filter(|row| row.engine == *engine && row.holds(moment))
-                .filter_map(|row| match &row.action {
-                    Action::BuildRequire { requirement } => Requirement::read(requirement),
-                    action => requirement(action),
-                })
+                .filter_map(|row| requirement(&row.action).or_else(|| of_build(&row.action)))
                 .collect();
             for (place, a) in held.iter().enumerate() {
                 for b in &held[place + 1..] {
@@ -278,7 +279,7 @@ fn server() -> ServerSpec {
 #[test]
 fn recipes_go_into_the_task_and_what_cannot_is_said() {
     let question = Question { options: &[("--pipeline-parallel-size", "2")], ..at("2024-10-01T00:00:00Z") };
-    let recipes = question.with(|case, pins| needed(case, pins));
+    let recipes = question.with(needed);
     let (mut environment, mut server) = (environment(&[]), server());
     let applied = apply(&recipes, &mut environment, &mut server);
     let Python::Venv(venv) = &environment.python else { panic!("a venv") };
@@ -293,7 +294,7 @@ fn recipes_go_into_the_task_and_what_cannot_is_said() {
 
 #[test]
 fn a_stub_is_left_to_people_and_build_tools_are_for_builds() {
-    let recipes = at("2024-07-01T00:00:00Z").with(|case, pins| needed(case, pins));
+    let recipes = at("2024-07-01T00:00:00Z").with(needed);
     let (mut environment, mut server) = (environment(&["build"]), server());
     let applied = apply(&recipes, &mut environment, &mut server);
     let Python::Venv(venv) = &environment.python else { panic!("a venv") };
@@ -304,7 +305,7 @@ fn a_stub_is_left_to_people_and_build_tools_are_for_builds() {
 
 #[test]
 fn without_packages_of_its_own_an_environment_takes_no_requirement() {
-    let recipes = at("2025-06-01T00:00:00Z").with(|case, pins| needed(case, pins));
+    let recipes = at("2025-06-01T00:00:00Z").with(needed);
     let (mut environment, mut server) = (environment(&[]), server());
     environment.python = Python::System;
     let applied = apply(&recipes, &mut environment, &mut server);

@@ -1,6 +1,9 @@
 //! The rules on the public tasks, on single rows, and on anything.
 
+mod properties;
 mod public;
+mod rules;
+mod tables;
 
 use isobench_schema::assessment::{Finding, RevisionFacts};
 use isobench_schema::commit_task::CommitTask;
