@@ -39,16 +39,12 @@ pub(crate) fn run(args: &ImportArgs, context: Context) -> Result<Exit, CommandEr
     }
     let dataset = read(&args.source)?;
     let text = to_lines(&dataset.header, &dataset.commit_tasks).exit(Exit::Error)?;
-    match &args.out {
-        Some(out) => {
-            write_atomically(out, text.as_bytes()).exit(Exit::Usage)?;
-            finish(&dataset, out, dataset.commit_tasks.len(), context)
-        }
-        None => {
-            context.terminal.data(&text);
-            Ok(report(&dataset, context))
-        }
-    }
+    let Some(out) = &args.out else {
+        context.terminal.data(&text);
+        return Ok(report(&dataset, context));
+    };
+    write_atomically(out, text.as_bytes()).exit(Exit::Usage)?;
+    finish(&dataset, out, dataset.commit_tasks.len(), context)
 }
 
 /// Reads a dataset of rows that name commits.

@@ -167,7 +167,8 @@ fn content(field: &Type, value: &Value, levels: Levels, leaves: &mut [Leaf]) -> 
         }
         (ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE, [step]) => {
             let entries = value.as_object().ok_or_else(|| mismatch(field, "an object"))?;
-            let [key_type, value_type] = step.is_group().then(|| step.get_fields()).unwrap_or_default() else {
+            let fields = if step.is_group() { step.get_fields() } else { &[] };
+            let [key_type, value_type] = fields else {
                 return Err(format!("the map `{}` has no keys and values", field.name()));
             };
             repeated(entries, levels, leaves, |(key, item), levels, leaves| {
@@ -204,10 +205,10 @@ fn leaf(field: &Type, value: &Value, levels: Levels, leaves: &mut [Leaf]) -> Res
     match &mut leaf.values {
         LeafValues::Bool(values) => values.push(value.as_bool().ok_or_else(|| wrong("true or false"))?),
         LeafValues::Int32(values) => {
-            values.push(int32(field, value).ok_or_else(|| wrong("a whole number of 32 bits or a date"))?)
+            values.push(int32(field, value).ok_or_else(|| wrong("a whole number of 32 bits or a date"))?);
         }
         LeafValues::Int64(values) => {
-            values.push(int64(field, value).ok_or_else(|| wrong("a whole number of 64 bits or a time"))?)
+            values.push(int64(field, value).ok_or_else(|| wrong("a whole number of 64 bits or a time"))?);
         }
         #[expect(clippy::cast_possible_truncation, reason = "a number that was 32 bits wide when it was read still is")]
         LeafValues::Float(values) => values.push(value.as_f64().ok_or_else(|| wrong("a number"))? as f32),

@@ -148,7 +148,8 @@ impl<'c> Collector<'c> {
     /// Notes columns that weren't seen before, in their order.
     pub(crate) fn name_columns(&mut self, keys: &[String]) {
         for key in keys {
-            if self.columns.insert(key.clone()) {
+            if !self.columns.contains(key) {
+                self.columns.insert(key.clone());
                 self.header.columns.push(key.clone());
             }
         }

@@ -1,6 +1,5 @@
 //! JSON as datasets hold it: with a byte order mark, with Python's `NaN`, and never with a key that stands twice.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -44,11 +43,17 @@ pub(crate) fn without_mark(bytes: &[u8]) -> Result<&[u8], &'static str> {
 /// # Errors
 /// Returns what is wrong, with the place.
 pub(crate) fn parse(bytes: &[u8], extent: Extent) -> Result<Parsed, String> {
-    let text = without_bare_words(bytes);
-    let mut deserializer = serde_json::Deserializer::from_slice(&text);
+    let strict = parse_strictly(bytes);
+    // Only a text that is no JSON is searched for what Python writes beside it.
+    let parsed = strict.or_else(|error| without_bare_words(bytes).map_or(Err(error), |text| parse_strictly(&text)));
+    parsed.map_err(|error| message(&error, extent))
+}
+
+fn parse_strictly(bytes: &[u8]) -> Result<Parsed, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let mut keys = Vec::new();
-    let value = Strict { keys: Some(&mut keys) }.deserialize(&mut deserializer);
-    let value = value.and_then(|value| deserializer.end().map(|()| value)).map_err(|error| message(&error, extent))?;
+    let value = Strict { keys: Some(&mut keys) }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
     Ok(Parsed { value, keys })
 }
 
@@ -63,12 +68,13 @@ fn message(error: &serde_json::Error, extent: Extent) -> String {
     format!("this is not JSON: {what} at {place}")
 }
 
-/// Returns the text with Python's `NaN`, `Infinity` and `-Infinity`, which are no JSON, as `null`: none is a value.
-fn without_bare_words(bytes: &[u8]) -> Cow<'_, [u8]> {
+/// Returns the text with Python's `NaN`, `Infinity` and `-Infinity`, which are no JSON, as `null`: none is a value. `None` if it
+/// has none of them.
+fn without_bare_words(bytes: &[u8]) -> Option<Vec<u8>> {
     const WORDS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
     let holds = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
     if !holds(b"NaN") && !holds(b"Infinity") {
-        return Cow::Borrowed(bytes);
+        return None;
     }
     let mut text = Vec::with_capacity(bytes.len());
     let (mut rest, mut in_string) = (bytes, false);
@@ -94,7 +100,7 @@ fn without_bare_words(bytes: &[u8]) -> Cow<'_, [u8]> {
             (true | false, _) => {}
         }
     }
-    Cow::Owned(text)
+    Some(text)
 }
 
 /// Builds a value and refuses a key that stands twice.
