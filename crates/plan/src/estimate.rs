@@ -5,8 +5,9 @@
 
 use isobench_schema::environment::{EngineKind, Python};
 use isobench_schema::plan::{Plan, PlannedTask};
+use isobench_schema::task::Limits;
 use isobench_schema::units::Seconds;
-use isobench_schema::workload::WorkloadKind;
+use isobench_schema::workload::{Workload, WorkloadKind};
 
 use crate::progress::Progress;
 
@@ -42,18 +43,44 @@ fn window_factor(kind: WorkloadKind) -> f64 {
     }
 }
 
-/// Returns the estimated time of one launch in seconds.
-pub fn launch_s(task: &PlannedTask) -> f64 {
-    let start = match task.engine {
+/// What the time of one launch follows from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LaunchShape<'a> {
+    /// Seconds from the start of the engine until it is ready.
+    pub start_s: f64,
+    /// The shortest measured window in seconds.
+    pub window_s: f64,
+    /// The load.
+    pub workload: &'a Workload,
+    /// The deadlines, beyond which nothing lasts.
+    pub limits: &'a Limits,
+}
+
+impl LaunchShape<'_> {
+    /// Returns the estimated time of the launch in seconds.
+    pub fn seconds(&self) -> f64 {
+        let workload = self.workload;
+        let window = self.window_s * window_factor(workload.kind);
+        // Warm-up requests are like the window's, so that they take their share of it.
+        let warm_up = window * f64::from(workload.warm_up_requests) / f64::from(workload.requests.max(1));
+        let probes = 2.0 * f64::from(workload.probes.count) * PROBE_S;
+        let load = (window + warm_up + probes).min(self.limits.workload_s.get());
+        self.start_s.min(self.limits.ready_s.get()) + load + STOP_S.min(self.limits.stop_s.get())
+    }
+}
+
+/// Returns the seconds from the start of an engine until it is ready, where nothing more is known than which it is.
+pub fn start_s(engine: EngineKind) -> f64 {
+    match engine {
         EngineKind::Generic => START_GENERIC_S,
         EngineKind::Vllm | EngineKind::Sglang => START_VLLM_S,
-    };
-    let window = task.design.min_window_s.get() * window_factor(task.workload.kind);
-    // Warm-up requests are like the window's, so that they take their share of it.
-    let warm_up = window * f64::from(task.workload.warm_up_requests) / f64::from(task.workload.requests.max(1));
-    let probes = 2.0 * f64::from(task.workload.probes.count) * PROBE_S;
-    let load = (window + warm_up + probes).min(task.limits.workload_s.get());
-    start.min(task.limits.ready_s.get()) + load + STOP_S.min(task.limits.stop_s.get())
+    }
+}
+
+/// Returns the estimated time of one launch in seconds.
+pub fn launch_s(task: &PlannedTask) -> f64 {
+    let window_s = task.design.min_window_s.get();
+    LaunchShape { start_s: start_s(task.engine), window_s, workload: &task.workload, limits: &task.limits }.seconds()
 }
 
 /// Returns the estimated time of one block in seconds: one launch for each arm.

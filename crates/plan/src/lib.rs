@@ -5,6 +5,7 @@
 
 pub mod choose;
 pub mod command;
+pub mod cost;
 pub mod dataset;
 pub mod defaults;
 pub mod estimate;

@@ -1,6 +1,7 @@
 //! What the machine is and has: facts for plans and records, and what its user should know before a run.
 
 mod doctor;
+mod models;
 pub mod revisions;
 mod tools;
 
@@ -11,6 +12,7 @@ use isobench_schema::facts::{Device, Host};
 use isobench_schema::ids::Digest;
 
 pub use doctor::{Check, CheckStatus, doctor};
+pub use models::{ReadConfigError, hub_cache, model_config};
 use tools::{ask, versions};
 
 /// How long a program may take to say its version. A container client waits for its service.

@@ -26,3 +26,6 @@ pub use rate::{ServiceRate, service_rate};
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod rate_tests;
