@@ -22,6 +22,9 @@ script-src 'sha256-Qc171SVVRjmBO+HLtCNnEJUW7ha7W4HoB/lu5EVgemE='";
 /// How many tasks a reason names.
 const NAMED: usize = 12;
 
+/// How many pairs that share no build are named.
+const LISTED_PAIRS: usize = 40;
+
 /// Returns the whole page.
 pub fn plan_page(plan: &Plan, options: &Options) -> String {
     let plain = format!("Plan of {}", clean(&plan.dataset));
@@ -165,8 +168,8 @@ fn builds(funnel: &Funnel) -> Markup {
         section aria-labelledby="builds" {
             h2 #builds { "Native builds" }
             p { (builds.sentence()) "." }
-            @if !builds.apart.is_empty() { p.note { "Two builds: " (builds.apart.join(", ")) } }
-            @if !builds.unknown.is_empty() { p.note { "Not known: " (builds.unknown.join(", ")) } }
+            @if !builds.apart.is_empty() { p.note { "Two builds: " (some_of(&builds.apart, LISTED_PAIRS)) } }
+            @if !builds.unknown.is_empty() { p.note { "Not known: " (some_of(&builds.unknown, LISTED_PAIRS)) } }
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::words::TaskStandingWord;
 /// How many tasks a reason names.
 const NAMED: usize = 8;
 
+/// How many pairs that share no build are named.
+const LISTED_PAIRS: usize = 40;
+
 /// Returns the plan as a Markdown page.
 pub fn plan(plan: &Plan) -> String {
     let mut out = format!("# Plan of {}\n\n", escape(&clean(&plan.dataset)));
@@ -109,10 +112,10 @@ fn builds(out: &mut String, funnel: &Funnel) {
     push(out, "### Native builds");
     push(out, &format!("{}.", builds.sentence()));
     if !builds.apart.is_empty() {
-        push(out, &format!("Two builds are needed for {}.", escape(&builds.apart.join(", "))));
+        push(out, &format!("Two builds are needed for {}.", escape(&some_of(&builds.apart, LISTED_PAIRS))));
     }
     if !builds.unknown.is_empty() {
-        push(out, &format!("Not known for {}.", escape(&builds.unknown.join(", "))));
+        push(out, &format!("Not known for {}.", escape(&some_of(&builds.unknown, LISTED_PAIRS))));
     }
 }
 

@@ -15,6 +15,9 @@ const NAMED: usize = 5;
 /// How many reasons a standing lists.
 const LISTED: usize = 8;
 
+/// How many pairs that share no build are named.
+const LISTED_PAIRS: usize = 40;
+
 /// How many columns the longest bar takes.
 const BAR: usize = 24;
 
@@ -60,7 +63,7 @@ fn native_builds(out: &mut String, builds: &Builds, style: Style) {
     section(out, "Native builds", style);
     style.paragraph(out, "  ", &builds.sentence());
     if !builds.apart.is_empty() {
-        style.paragraph(out, "  two builds: ", &builds.apart.join(", "));
+        style.paragraph(out, "  two builds: ", &some_of(&builds.apart, LISTED_PAIRS));
     }
     if !builds.unknown.is_empty() {
         style.paragraph(out, "  not known:  ", &some_of(&builds.unknown, NAMED * 2));
