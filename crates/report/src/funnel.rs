@@ -40,8 +40,10 @@ pub struct FunnelRow {
     pub count: usize,
     /// Their share of all tasks, such as `39 %`.
     pub share: String,
-    /// Why they stand there, the commonest first. A task with several reasons is in several groups.
+    /// Why they stand there, by each task's weightiest reason, the commonest first: every task is in one group.
     pub reasons: Vec<ReasonGroup>,
+    /// What speaks against them besides, the commonest first. A task may be in several groups, or in none.
+    pub further: Vec<ReasonGroup>,
 }
 
 /// Returns the funnel of some tasks.
@@ -52,7 +54,8 @@ pub fn funnel(assessments: &[Assessment]) -> Funnel {
             standing: TaskStandingWord::of(standing),
             count: of.len(),
             share: share(of.len(), assessments.len()),
-            reasons: reasons::groups(&of),
+            reasons: reasons::first(&of),
+            further: reasons::further(&of),
         }
     };
     let costs = costs::costs(assessments.iter().filter(|item| can_run(item.standing)));

@@ -39,11 +39,6 @@ pub(crate) fn grouped(number: u32) -> String {
     group(&number.to_string())
 }
 
-/// Returns a large count with thousands grouped by commas.
-pub(crate) fn grouped_u64(number: u64) -> String {
-    group(&number.to_string())
-}
-
 /// Returns gigabytes with one decimal where they are few.
 pub(crate) fn gigabytes(size: f64) -> String {
     if size < 99.95 { format!("{size:.1}") } else { group(&format!("{size:.0}")) }

@@ -50,19 +50,24 @@ impl Found {
     }
 }
 
-/// Returns the reasons of some tasks, the commonest first, then by their text.
-pub(super) fn groups(tasks: &[&Assessment]) -> Vec<ReasonGroup> {
+/// Returns the weightiest reason of each task, the commonest first, then by their text.
+pub(super) fn first(tasks: &[&Assessment]) -> Vec<ReasonGroup> {
+    groups(tasks.iter().map(|task| (*task, task.reasons.first().map_or(NOTHING, String::as_str))))
+}
+
+/// Returns the other reasons of each task, the commonest first, then by their text.
+pub(super) fn further(tasks: &[&Assessment]) -> Vec<ReasonGroup> {
+    groups(tasks.iter().flat_map(|task| task.reasons.iter().skip(1).map(|reason| (*task, reason.as_str()))))
+}
+
+fn groups<'a>(reasons: impl Iterator<Item = (&'a Assessment, &'a str)>) -> Vec<ReasonGroup> {
     let mut groups: BTreeMap<String, Found> = BTreeMap::new();
-    for task in tasks {
-        let name = short_name(&task.task);
-        let reasons = if task.reasons.is_empty() { vec![NOTHING.to_owned()] } else { task.reasons.clone() };
-        for reason in reasons {
-            let reason = clean(&reason);
-            let found = groups.entry(masked(&reason)).or_insert_with(|| Found::new(&reason));
-            found.join(&reason);
-            if found.tasks.last() != Some(&name) {
-                found.tasks.push(name.clone());
-            }
+    for (task, reason) in reasons {
+        let (name, reason) = (short_name(&task.task), clean(reason));
+        let found = groups.entry(masked(&reason)).or_insert_with(|| Found::new(&reason));
+        found.join(&reason);
+        if found.tasks.last() != Some(&name) {
+            found.tasks.push(name);
         }
     }
     let group = |found: Found| ReasonGroup { reason: found.words.join(" "), tasks: found.tasks };
@@ -96,7 +101,8 @@ fn masked(reason: &str) -> String {
     words(reason).iter().map(|word| masked_word(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a word without its object: what stands between backticks, a commit, a date, a number that isn't whole.
+/// Returns a word without its object: what stands between backticks, a commit, a date, a release, a
+/// number that isn't whole.
 fn masked_word(word: &str) -> String {
     if let (Some(first), Some(last)) = (word.find('`'), word.rfind('`'))
         && first < last
@@ -112,8 +118,13 @@ fn masked_word(word: &str) -> String {
             b'd' => found.is_ascii_digit(),
             other => found == *other,
         });
+    let is_release = bare.strip_prefix('v').is_some_and(|number| {
+        has_digit
+            && number.contains('.')
+            && number.split('.').all(|part| part.starts_with(|c: char| c.is_ascii_digit()) || part.starts_with("post"))
+    });
     let is_measure = bare.contains('.') && bare.parse::<f64>().is_ok();
-    if is_commit || is_date || is_measure { word.replacen(bare, ANY, 1) } else { word.to_owned() }
+    if is_commit || is_date || is_release || is_measure { word.replacen(bare, ANY, 1) } else { word.to_owned() }
 }
 
 #[cfg(test)]
@@ -128,6 +139,7 @@ mod tests {
             ("it needs 140.2 GB, and a device has 80 GB", "it needs … GB, and a device has 80 GB"),
             ("the dataset gives no command", "the dataset gives no command"),
             ("a `lonely tick of 3.5", "a `lonely tick of …"),
+            ("there is none at 0032903a5bb7 (after v0.6.4.post1), so", "there is none at … (after …), so"),
             ("it has 8 requests (of 12.5, deadbeef1)", "it has 8 requests (of …, …)"),
         ] {
             assert_eq!(masked(reason), expected);

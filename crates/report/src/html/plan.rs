@@ -150,12 +150,19 @@ fn standing(row: &FunnelRow) -> Markup {
             th scope="row" { (badge(row.standing)) }
             td.number { (row.count) }
             td.number { (row.share) }
-            td.text { @for reason in &row.reasons {
-                div { b { (reason.tasks.len()) } " × " (sentence(&reason.reason)) " "
-                    span.note { (some_of(&reason.tasks, NAMED)) } }
-            } }
+            td.text {
+                @for reason in &row.reasons { div { (reasons(reason)) } }
+                @if !row.further.is_empty() { details {
+                    summary { "also" }
+                    @for reason in &row.further { div { (reasons(reason)) } }
+                } }
+            }
         }
     }
+}
+
+fn reasons(group: &funnel::ReasonGroup) -> Markup {
+    html! { b { (group.tasks.len()) } " × " (sentence(&group.reason)) " " span.note { (some_of(&group.tasks, NAMED)) } }
 }
 
 fn badge(standing: TaskStandingWord) -> Markup {

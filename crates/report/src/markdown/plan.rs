@@ -99,11 +99,12 @@ fn standing_row(row: &FunnelRow) -> Vec<String> {
     let reason = |group: &funnel::ReasonGroup| {
         format!("{} × {}: {}", group.tasks.len(), sentence(&group.reason), escape(&some_of(&group.tasks, NAMED)))
     };
+    let further = row.further.iter().map(|group| format!("also {}", reason(group)));
     vec![
         format!("{} {}", row.standing.symbol, row.standing.title),
         row.count.to_string(),
         row.share.clone(),
-        row.reasons.iter().map(reason).collect::<Vec<_>>().join("<br>"),
+        row.reasons.iter().map(reason).chain(further).collect::<Vec<_>>().join("<br>"),
     ]
 }
 

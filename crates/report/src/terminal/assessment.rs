@@ -4,16 +4,29 @@ mod changed;
 
 use std::fmt::Write as _;
 
-use isobench_schema::assessment::{Assessment, Cost, DeviceNeed, Finding, RevisionFacts, RungAnswer, RungVerdict};
+use isobench_schema::assessment::{
+    Assessment, Cost, DeviceNeed, Finding, NeededRecipe, RevisionFacts, RungAnswer, RungVerdict,
+};
+use isobench_schema::deviation::{Deviation, DeviationKind};
 use isobench_schema::plan::Plan;
 
 use super::Style;
 use crate::funnel::some_of;
 use crate::lint::Listed;
 use crate::number::{self, counted, duration};
-use crate::text::{clean, pad};
-use crate::view::deviation_view;
+use crate::text::{clean, pad, truncate};
+use crate::view::{DeviationView, deviation_view};
 use crate::words::{TaskStandingWord, Tone, rung_tone};
+
+/// How a reason says that its finding was repaired.
+const REPAIRED: &str = " (repaired)";
+
+/// The most columns that one side of a deviation takes.
+const LONGEST_VALUE: usize = 60;
+
+/// Digits of a commit, whole and for people.
+const WHOLE_COMMIT: usize = 40;
+const SHORT_COMMIT: usize = 12;
 
 /// How many changed files are named.
 const NAMED_FILES: usize = 3;
@@ -23,9 +36,10 @@ const NAMED_FILES: usize = 3;
 pub fn assessment(assessment: &Assessment, plan: Option<&Plan>, style: Style) -> String {
     let mut out = String::new();
     head(&mut out, assessment, style);
+    findings(&mut out, assessment, style);
     revisions(&mut out, assessment, style);
     command(&mut out, assessment, style);
-    findings(&mut out, assessment, style);
+    repairs(&mut out, assessment, style);
     environments(&mut out, assessment, style);
     needs(&mut out, assessment, style);
     if let Some(plan) = plan {
@@ -43,12 +57,28 @@ fn head(out: &mut String, assessment: &Assessment, style: Style) {
     if let Some(subject) = subject {
         style.paragraph(out, "  ", &clean(subject));
     }
-    for reason in &assessment.reasons {
+    for reason in assessment.reasons.iter().filter(|reason| !is_told(assessment, reason)) {
         style.paragraph(out, "  - ", &clean(reason));
     }
 }
 
+/// Returns whether a reason is told by a finding or a recipe, which stand below with what to do.
+fn is_told(assessment: &Assessment, reason: &str) -> bool {
+    let by_finding = |finding: &Finding| {
+        reason.strip_prefix(finding.message.as_str()).is_some_and(|rest| rest.is_empty() || rest == REPAIRED)
+    };
+    let by_recipe = |recipe: &NeededRecipe| {
+        let rest = reason.strip_prefix("recipe ").and_then(|rest| rest.strip_prefix(recipe.id.as_str()));
+        rest.and_then(|rest| rest.strip_prefix(": ")) == Some(recipe.reason.as_str())
+    };
+    let by_repair = |repair: &Deviation| reason == repair.reason;
+    assessment.findings.iter().any(by_finding)
+        || assessment.recipes.iter().any(by_recipe)
+        || assessment.repairs.iter().any(by_repair)
+}
+
 fn revisions(out: &mut String, assessment: &Assessment, style: Style) {
+    out.push('\n');
     let (baseline, human) = (assessment.baseline.as_ref(), assessment.human.as_ref());
     if baseline.is_none() && human.is_none() {
         style.paragraph(out, "  commits   ", "nothing is known of them");
@@ -91,7 +121,9 @@ fn command(out: &mut String, assessment: &Assessment, style: Style) {
         return;
     };
     let asked = clean(asked);
-    let Some(command) = &assessment.command else {
+    let command =
+        assessment.command.as_ref().filter(|command| !command.client.is_empty() || !command.server.is_empty());
+    let Some(command) = command else {
         style.paragraph(out, "  asked     ", &asked);
         style.paragraph(out, "  client    ", "nothing is run of it");
         return;
@@ -107,16 +139,37 @@ fn command(out: &mut String, assessment: &Assessment, style: Style) {
     if !server.is_empty() {
         style.paragraph(out, "  server    ", &marked.server);
     }
-    for repair in &assessment.repairs {
-        style.paragraph(out, "  †         ", &deviation_view(repair).sentence());
+}
+
+/// Appends what was changed; what a recipe changes stands with the environments.
+fn repairs(out: &mut String, assessment: &Assessment, style: Style) {
+    let of_recipe = |repair: &Deviation| match repair.kind {
+        DeviationKind::RecipeApplied => !assessment.recipes.is_empty(),
+        DeviationKind::MinWindow
+        | DeviationKind::Override
+        | DeviationKind::ArmsChosen
+        | DeviationKind::PackageOverride
+        | DeviationKind::ReleaseOverlay
+        | DeviationKind::BinaryPatch
+        | DeviationKind::NetworkAllowed
+        | DeviationKind::FewerBlocks
+        | DeviationKind::OutputUnchecked
+        | DeviationKind::OptionTranslated
+        | DeviationKind::OptionAdded
+        | DeviationKind::OptionSuperseded
+        | DeviationKind::CommandMended
+        | DeviationKind::OfflineThroughServer
+        | DeviationKind::WorkloadChosen
+        | DeviationKind::ProxyModel => false,
+    };
+    for repair in assessment.repairs.iter().filter(|repair| !of_recipe(repair)) {
+        let DeviationView { kind, subject, asked, run, reason } = deviation_view(repair);
+        let (asked, run) = (truncate(&asked, LONGEST_VALUE), truncate(&run, LONGEST_VALUE));
+        style.paragraph(out, "  †         ", &format!("{kind}: {subject} asked {asked}, run {run} ({reason})"));
     }
 }
 
 fn findings(out: &mut String, assessment: &Assessment, style: Style) {
-    if assessment.findings.is_empty() {
-        return;
-    }
-    out.push('\n');
     let mut findings: Vec<&Finding> = assessment.findings.iter().collect();
     findings.sort_by_key(|finding| (finding.repaired, finding.severity));
     super::lint::findings(out, &findings.into_iter().map(Listed::OfRule).collect::<Vec<_>>(), style);
@@ -162,7 +215,8 @@ fn rungs(out: &mut String, same: &[RungAnswer], style: Style) {
         RungVerdict::NotNeeded => "not needed",
     };
     let names: Vec<&str> = same.iter().map(|answer| answer.rung.as_str()).collect();
-    let mut text = answer.artifact.as_ref().map(|artifact| format!("{}: ", clean(artifact))).unwrap_or_default();
+    let mut text =
+        answer.artifact.as_ref().map(|artifact| format!("{}: ", short_artifact(artifact))).unwrap_or_default();
     text.push_str(&clean(&answer.reason));
     if let [_] = same {
         let label = format!("    {} {} ", pad(word, 10), pad(names.first().unwrap_or(&""), 11));
@@ -171,6 +225,19 @@ fn rungs(out: &mut String, same: &[RungAnswer], style: Style) {
         let label = format!("    {} ", pad(word, 10));
         labelled(out, &label, rung_tone(answer.answer), &format!("{}: {text}", names.join(", ")), style);
     }
+}
+
+/// Returns an artifact's own name: the last part of its address, with a commit's first digits.
+fn short_artifact(artifact: &str) -> String {
+    let artifact = clean(artifact);
+    let name = artifact.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&artifact);
+    let short = |part: &str| match part.get(..SHORT_COMMIT) {
+        Some(start) if part.len() == WHOLE_COMMIT && part.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            start.to_owned()
+        }
+        Some(_) | None => part.to_owned(),
+    };
+    name.split(':').map(short).collect::<Vec<_>>().join(":")
 }
 
 /// Appends a paragraph whose label is coloured.
@@ -197,24 +264,17 @@ fn needs(out: &mut String, assessment: &Assessment, style: Style) {
 }
 
 fn device_need(out: &mut String, need: &DeviceNeed, style: Style) {
+    let memory = format!("{} GB", number::gigabytes(need.device_gb));
     let mut text = match need.devices {
-        Some(devices) => format!("{} with {:.0} GB each", counted(devices, "device"), need.device_gb.ceil()),
-        None => format!("no number of devices is enough: each would need {:.0} GB", need.device_gb.ceil()),
+        Some(devices) => format!("{} with at least {memory}", counted(devices, "device")),
+        None => format!("no number of devices is enough: each would need {memory}"),
     };
     if let Some(asked) = need.asked_tensor_parallel {
         write!(text, ", the command asks for {asked}").expect("a String takes every write");
     }
-    write!(
-        text,
-        "; {}: weights {} GB, cache {} KiB a token, {} tokens at once",
-        clean(&need.model),
-        number::gigabytes(need.weights_gb),
-        number::grouped_u64(need.kv_bytes_per_token / 1024),
-        number::grouped_u64(need.workload_tokens)
-    )
-    .expect("a String takes every write");
-    style.paragraph(out, "  devices   ", &text);
+    write!(text, "; {}", clean(&need.model)).expect("a String takes every write");
     let because: Vec<String> = need.because.iter().map(|text| clean(text)).collect();
+    style.paragraph(out, "  devices   ", &text);
     style.paragraph(out, "            ", &because.join("; "));
 }
 

@@ -15,6 +15,9 @@ const NAMED: usize = 5;
 /// How many reasons a standing lists.
 const LISTED: usize = 8;
 
+/// How many further reasons a standing lists.
+const FURTHER: usize = 4;
+
 /// How many pairs that share no build are named.
 const LISTED_PAIRS: usize = 40;
 
@@ -53,7 +56,12 @@ fn standing(out: &mut String, row: &FunnelRow, tasks: usize, style: Style) {
         let first = format!("  {:>5}  ", reason.tasks.len());
         style.paragraph(out, &first, &format!("{}: {}", reason.reason, some_of(&reason.tasks, NAMED)));
     }
-    let left = u64::try_from(row.reasons.len().saturating_sub(LISTED)).unwrap_or(u64::MAX);
+    for reason in row.further.iter().take(FURTHER) {
+        let first = format!("  {:>+5}  ", reason.tasks.len());
+        style.paragraph(out, &first, &format!("also: {}: {}", reason.reason, some_of(&reason.tasks, NAMED)));
+    }
+    let left = u64::try_from(row.reasons.len().saturating_sub(LISTED) + row.further.len().saturating_sub(FURTHER))
+        .unwrap_or(u64::MAX);
     if left > 0 {
         style.paragraph(out, "         ", &format!("and {}, each task's with --explain", counted(left, "more reason")));
     }

@@ -128,11 +128,21 @@ pub fn explain(plan: &Plan, id: &TaskId, style: Style) -> Option<String> {
 /// Appends what is run of a task that has its own page, or why it isn't run.
 pub(super) fn story(out: &mut String, plan: &Plan, id: &TaskId, style: Style) {
     if let Some(task) = plan.task(id) {
-        section(out, "Run", style);
+        out.push('\n');
         shape(out, task, style);
         style.paragraph(out, "  workload  ", &workload(&task.workload, &task.server.model));
     }
-    exclusions(out, plan, Some(id), style);
+    // What the standing says already isn't said again.
+    let reasons: Vec<&String> =
+        plan.assessments.iter().filter(|item| item.task == *id).flat_map(|item| &item.reasons).collect();
+    let others = plan.exclusions.iter().filter(|item| item.task == *id && !reasons.contains(&&item.message));
+    let others: Vec<_> = others.map(exclusion_view).collect();
+    if !others.is_empty() {
+        out.push('\n');
+    }
+    for item in others {
+        style.paragraph(out, "  not run   ", &format!("{} ({}): {}", item.what, item.reason, item.message));
+    }
 }
 
 fn head(out: &mut String, plan: &Plan, style: Style) {
