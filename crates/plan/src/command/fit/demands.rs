@@ -1,5 +1,6 @@
 //! What a program demands beyond its parser's refusals: required options, files of data sets, lengths.
 
+use isobench_schema::assessment::Finding;
 use isobench_schema::deviation::DeviationKind;
 use isobench_schema::environment::EngineKind;
 use isobench_schema::tool::{Tool, ToolKind};
@@ -13,20 +14,52 @@ use crate::lint::ids;
 /// The file of sonnets in vLLM's repository.
 const SONNETS: &str = "benchmarks/sonnet.txt";
 
+/// Data that a program demands, with the value that can be given.
+struct Missing {
+    rule: &'static str,
+    message: String,
+    name: &'static str,
+    value: Option<String>,
+    reason: &'static str,
+}
+
 impl<'k> Fitter<'k, '_> {
     /// Finds what the benchmark program demands and isn't given, and adds what can be added.
     pub(super) fn meet_demands(&mut self) {
         let Some(client) = self.client.clone() else { return };
         self.meet_required(&client);
+        self.keep_default_dataset(&client);
+        if let Some(missing) = self.missing_data(&client) {
+            self.demand((missing.rule, missing.message), missing.name, missing.value, missing.reason);
+        }
+    }
+
+    /// Returns the data that the command lacks as it stands, before anything is repaired.
+    pub(super) fn lack(&self) -> Option<Finding> {
+        if self.named != self.fitted.tool {
+            return None;
+        }
+        let Missing { rule, message, name, .. } = self.missing_data(self.client.as_ref()?)?;
+        let mut found = finding(rule, name, message, "it is there after the other repairs".to_owned());
+        found.repaired = true;
+        Some(found)
+    }
+
+    /// Lists what was lacking and is there now, because of a repair of something else.
+    pub(super) fn list_filled(&mut self, lack: Option<Finding>) {
+        if let Some(lack) = lack.filter(|lack| self.fitted.findings.iter().all(|found| found.rule != lack.rule)) {
+            self.fitted.findings.push(lack);
+        }
+    }
+
+    /// Returns the data set or the lengths that the program demands and isn't given.
+    fn missing_data(&self, client: &Table<'k>) -> Option<Missing> {
         match self.fitted.tool.kind() {
-            ToolKind::Serving => {
-                self.keep_default_dataset(&client);
-                self.meet_dataset(&client);
-            }
+            ToolKind::Serving => self.missing_dataset(client),
             ToolKind::OfflineThroughput if self.fitted.tool != Tool::BenchmarkPrefixCaching => {
-                self.meet_lengths(&client);
+                self.missing_lengths(client)
             }
-            ToolKind::OfflineThroughput | ToolKind::OfflineLatency | ToolKind::Server => {}
+            ToolKind::OfflineThroughput | ToolKind::OfflineLatency | ToolKind::Server => None,
         }
     }
 
@@ -79,70 +112,78 @@ impl<'k> Fitter<'k, '_> {
     }
 
     /// A data set that is a file needs the file.
-    fn meet_dataset(&mut self, client: &Table<'k>) {
+    fn missing_dataset(&self, client: &Table<'k>) -> Option<Missing> {
         // SGLang's client fetches ShareGPT by itself.
         if self.fitted.tool.engine() == EngineKind::Sglang || self.has("--dataset-path") || self.has("--dataset") {
-            return;
+            return None;
         }
-        let Some(spec) = client.get("--dataset-name") else { return };
+        let spec = client.get("--dataset-name")?;
         let refused = |name: &str| self.fitted.refused.iter().any(|option| option.name == name);
-        if client.get("--dataset-path").is_none() || refused("--dataset-name") || refused("--dataset-path") {
-            return;
+        client.get("--dataset-path")?;
+        if refused("--dataset-name") || refused("--dataset-path") {
+            return None;
         }
         let (dataset, how) = match (last(&self.fitted.client, "--dataset-name"), &spec.default) {
             (Some(given), _) => (given.to_owned(), "is asked for"),
             (None, Some(default)) => (default.clone(), "is the program's default"),
-            (None, None) => return,
+            (None, None) => return None,
         };
         let (value, reason) = match dataset.as_str() {
-            "sharegpt" => (Some(SHAREGPT.to_owned()), "the engine's own README and tests name this public file for it"),
-            "sonnet" => (Some(SONNETS.to_owned()), "the file is in the repository"),
+            "sharegpt" => (Some(SHAREGPT), "the engine's own README and tests name this public file for it"),
+            "sonnet" => (Some(SONNETS), "the file is in the repository"),
             "burstgpt" | "hf" | "custom" | "blazedit" => (None, ""),
-            _ => return,
+            _ => return None,
         };
         let message = format!("the data set `{dataset}` {how}, and no file is named for it with `--dataset-path`");
-        self.demand((ids::DATASET_FILE_MISSING, message), "--dataset-path", value, reason);
+        Some(Missing {
+            rule: ids::DATASET_FILE_MISSING,
+            message,
+            name: "--dataset-path",
+            value: value.map(ToOwned::to_owned),
+            reason,
+        })
     }
 
     /// A throughput benchmark needs a file or lengths.
-    fn meet_lengths(&mut self, client: &Table<'k>) {
-        let lengths = |name: &str| self.has(name) || client.get(name).is_some_and(|spec| spec.default.is_some());
+    fn missing_lengths(&self, client: &Table<'k>) -> Option<Missing> {
         if self.has("--dataset") || self.has("--dataset-path") || self.fitted.tool.engine() == EngineKind::Sglang {
-            return;
+            return None;
         }
-        let name = if client.get("--dataset-path").is_some() { "--dataset-path" } else { "--dataset" };
-        let named = last(&self.fitted.client, "--dataset-name");
-        if let Some(dataset @ ("sharegpt" | "sonnet")) = named {
+        let names_sets = client.get("--dataset-path").is_some();
+        let name = if names_sets { "--dataset-path" } else { "--dataset" };
+        if let Some(dataset @ ("sharegpt" | "sonnet")) = last(&self.fitted.client, "--dataset-name") {
             let message = format!("the data set `{dataset}` is asked for, and no file is named for it with `{name}`");
             let (file, reason) = if dataset == "sharegpt" {
                 (SHAREGPT, "the engine's own README names this public file for it")
             } else {
                 (SONNETS, "the file is in the repository")
             };
-            self.demand((ids::DATASET_FILE_MISSING, message), name, Some(file.to_owned()), reason);
-            return;
+            return Some(Missing {
+                rule: ids::DATASET_FILE_MISSING,
+                message,
+                name,
+                value: Some(file.to_owned()),
+                reason,
+            });
         }
-        if client.get("--input-len").is_none() || (lengths("--input-len") && lengths("--output-len")) {
-            return;
+        client.get("--input-len")?;
+        let length = |name: &str| self.has(name) || client.get(name).is_some_and(|spec| spec.default.is_some());
+        // Since the program knows data sets by name, random answers have a default length.
+        if length("--input-len") && (names_sets || length("--output-len")) {
+            return None;
         }
-        // Since v0.8.0 random answers have a default length.
-        if lengths("--input-len") && client.get("--dataset-path").is_some() {
-            return;
-        }
+        let tool = self.fitted.tool;
         if self.has("--input-len") || self.has("--output-len") {
-            let missing = if self.has("--input-len") { "--output-len" } else { "--input-len" };
-            let message = format!("`{}` needs `{missing}` where no data set is given", self.fitted.tool);
-            self.demand((ids::LENGTHS_MISSING, message), missing, None, "");
-            return;
+            let name = if self.has("--input-len") { "--output-len" } else { "--input-len" };
+            let message = format!("`{tool}` needs `{name}` where no data set is given");
+            return Some(Missing { rule: ids::LENGTHS_MISSING, message, name, value: None, reason: "" });
         }
-        let message = format!(
-            "`{}` at {} needs a data set or the lengths of prompts and answers, and has neither",
-            self.fitted.tool,
-            label(self.revision())
-        );
+        let at = label(self.revision());
+        let message =
+            format!("`{tool}` at {at} needs a data set or the lengths of prompts and answers, and has neither");
         let reason = "the program's only data set is a file in ShareGPT's form, its README names this public file, and \
                       later versions take ShareGPT where no data set is named";
-        self.demand((ids::LENGTHS_MISSING, message), name, Some(SHAREGPT.to_owned()), reason);
+        Some(Missing { rule: ids::LENGTHS_MISSING, message, name, value: Some(SHAREGPT.to_owned()), reason })
     }
 
     /// Notes a demand, and adds the option if its value is known.
@@ -172,21 +213,22 @@ impl<'k> Fitter<'k, '_> {
             last(options, "--speculative-model") == Some("[ngram]") && last(options, NEEDED).is_none()
         };
         let sides: Vec<Side> = [Side::Client, Side::Server].into_iter().filter(|side| guesses(*side)).collect();
-        let Some(side) = sides.first().copied() else { return };
+        if sides.is_empty() {
+            return;
+        }
         let message =
             format!("`--speculative-model [ngram]` needs `{NEEDED}`, without which the engine fails at its start");
         let mut found = finding(ids::FEATURE_CONFLICT, NEEDED, message, format!("add `{NEEDED} {LENGTH}`"));
+        // A program that doesn't take it can't be given it, but the server that stands in for it can.
         for side in sides {
             if let Some(Ok(made)) = self.table(side).map(|table| table.make(NEEDED, vec![LENGTH.to_owned()])) {
                 found.repaired = true;
                 self.options(side).push(made);
+                let reason =
+                    "the engine has no default for it; 4 is what its own example of this way of speculating takes";
+                let run = format!("`{} {NEEDED} {LENGTH}`", self.tool(side));
+                self.repair(DeviationKind::OptionAdded, &subject(side, NEEDED), ("nothing", &run), reason);
             }
-        }
-        // A program that doesn't take it can't be given it, but the server that stands in for it can.
-        if found.repaired {
-            let reason = "the engine has no default for it; 4 is what its own example of this way of speculating takes";
-            let run = format!("`{NEEDED} {LENGTH}`");
-            self.repair(DeviationKind::OptionAdded, &subject(side, NEEDED), ("nothing", &run), reason);
         }
         self.fitted.findings.push(found);
     }

@@ -44,9 +44,11 @@ pub(super) fn fit_by<'k>(
     let mut fitter = Fitter::new(*asked, programs, translations, &text);
     fitter.locate(&text.client.named);
     fitter.parse(&text);
+    let lack = fitter.lack();
     fitter.repair_refused();
     fitter.add_model();
     fitter.meet_demands();
+    fitter.list_filled(lack);
     fitter.mirror_engine_options();
     fitter.check_speculation();
     Ok(fitter.fitted)

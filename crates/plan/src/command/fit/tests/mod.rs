@@ -43,6 +43,7 @@ fn lengths_go_to_the_dataset_that_has_them() {
             "repaired option-refused: `benchmark_serving.py` at bbbbbbbbbbbb has no option `--dtype`",
             "repaired option-refused: `benchmark_serving.py` at bbbbbbbbbbbb has no option `--input-len`",
             "repaired option-refused: `benchmark_serving.py` at bbbbbbbbbbbb has no option `--output-len`",
+            "repaired dataset-file-missing: the data set `sharegpt` is the program's default, and no file is named for it with `--dataset-path`",
         ],
     );
     check(
@@ -54,6 +55,7 @@ fn lengths_go_to_the_dataset_that_has_them() {
             "option-added client.dataset-name: nothing -> `--dataset-name random`",
             "option-translated client.random-input-len: `--input-len 1024` -> `benchmark_serving.py --random-input-len 1024`",
             "repaired option-refused: `benchmark_serving.py` at bbbbbbbbbbbb has no option `--input-len`",
+            "repaired dataset-file-missing: the data set `sharegpt` is the program's default, and no file is named for it with `--dataset-path`",
         ],
     );
 }
@@ -191,7 +193,7 @@ fn guessing_from_the_prompt_gets_the_length_that_it_needs() {
             "option-translated server.speculative-model: `--speculative-model [ngram]` -> `vllm serve --speculative-model [ngram]`",
             "option-translated server.num-speculative-tokens: `--num-speculative-tokens 3` -> `vllm serve --num-speculative-tokens 3`",
             "option-added client.dataset-path: nothing -> `--dataset-path ShareGPT_V3_unfiltered_cleaned_split.json`",
-            "option-added server.ngram-prompt-lookup-max: nothing -> `--ngram-prompt-lookup-max 4`",
+            "option-added server.ngram-prompt-lookup-max: nothing -> `vllm serve --ngram-prompt-lookup-max 4`",
             "repaired option-refused: `benchmark_serving.py` at bbbbbbbbbbbb has no option `--speculative-model`",
             "repaired option-refused: `benchmark_serving.py` at bbbbbbbbbbbb has no option `--num-speculative-tokens`",
             "repaired dataset-file-missing: the data set `sharegpt` is the program's default, and no file is named for it with `--dataset-path`",
@@ -205,7 +207,8 @@ fn guessing_from_the_prompt_gets_the_length_that_it_needs() {
             "python benchmarks/benchmark_latency.py --speculative-model [ngram] --num-speculative-tokens 5 --ngram-prompt-lookup-max 4",
             "python -m vllm.entrypoints.openai.api_server --model facebook/opt-125m --speculative-model [ngram] --num-speculative-tokens 5 --ngram-prompt-lookup-max 4",
             "A=1",
-            "option-added client.ngram-prompt-lookup-max: nothing -> `--ngram-prompt-lookup-max 4`",
+            "option-added client.ngram-prompt-lookup-max: nothing -> `benchmark_latency.py --ngram-prompt-lookup-max 4`",
+            "option-added server.ngram-prompt-lookup-max: nothing -> `vllm serve --ngram-prompt-lookup-max 4`",
             "repaired command-unreadable: `> log` at byte 98 of the command isn't done: isobench keeps the whole output itself",
             "repaired feature-conflict: `--speculative-model [ngram]` needs `--ngram-prompt-lookup-max`, without which the engine fails at its start",
         ],
@@ -232,6 +235,7 @@ fn a_throughput_benchmark_without_prompts_reads_the_public_file() {
             "python -m vllm.entrypoints.openai.api_server --model m/x",
             "option-translated client.dataset: `--dataset-name sharegpt` -> `benchmark_throughput.py --dataset ShareGPT_V3_unfiltered_cleaned_split.json`",
             "repaired option-refused: `benchmark_throughput.py` at bbbbbbbbbbbb has no option `--dataset-name`",
+            "repaired lengths-missing: `benchmark_throughput.py` at bbbbbbbbbbbb needs a data set or the lengths of prompts and answers, and has neither",
         ],
     );
 }
