@@ -55,7 +55,7 @@ pub enum Measure {
     DevicesNeeded,
     /// Exactly so many devices are needed.
     Devices(u32),
-    /// No wheel is kept of an arm's revision.
+    /// No wheel of the baseline is kept.
     NoWheel,
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use isobench_schema::assessment::{Assessment, RungAnswer, RungVerdict};
+use isobench_schema::assessment::{Assessment, RungVerdict};
 use isobench_schema::environment::Rung;
+use isobench_schema::ids::ArmId;
 
 use super::{Measure, Reported, ReportedCategory};
 use crate::funnel::short_name;
@@ -12,6 +13,9 @@ use crate::text::{clean, truncate};
 
 /// How much of a command a reason shows.
 const SHOWN_COMMAND: usize = 90;
+
+/// The rule that finds that there is no command; what it doesn't find in is a command.
+const NO_COMMAND: &str = "no-command";
 
 /// A category, counted.
 #[derive(Debug, PartialEq, Eq)]
@@ -140,7 +144,9 @@ fn by_rules(rules: &[String], task: &Assessment) -> Told {
     Told::No(match &task.asked {
         Some(asked) => {
             let asked = clean(asked).replace('`', "'");
-            format!("the command is `{}`, and no such thing is found", truncate(&asked, SHOWN_COMMAND))
+            let is_about_none = rules.iter().any(|rule| rule == NO_COMMAND);
+            let found = if is_about_none { "" } else { ", in which no such thing is found" };
+            format!("its command is `{}`{found}", truncate(&asked, SHOWN_COMMAND))
         }
         None => "the dataset gives no command".to_owned(),
     })
@@ -164,33 +170,14 @@ fn needed(task: &Assessment, belongs: impl Fn(Option<u32>, Option<u32>) -> bool)
     if belongs(need.devices, need.asked_tensor_parallel) { Told::Yes(why) } else { Told::No(why) }
 }
 
+/// The reports looked for the baseline's wheel; an arm that shares its native files needs none of its own.
 fn by_wheel(task: &Assessment) -> Told {
-    let wheel = |answers: &Vec<RungAnswer>| answers.iter().find(|answer| answer.rung == Rung::Wheel).cloned();
-    let wheels: Vec<(String, RungAnswer)> =
-        task.ladder.iter().filter_map(|(arm, answers)| Some((arm.to_string(), wheel(answers)?))).collect();
-    if wheels.is_empty() {
+    let answers = task.ladder.get(&ArmId::Baseline).or_else(|| task.ladder.values().next());
+    let Some(wheel) = answers.and_then(|answers| answers.iter().find(|answer| answer.rung == Rung::Wheel)) else {
         return Told::No("where its environments come from isn't known".to_owned());
-    }
-    let refused = wheels.iter().filter(|(_, answer)| answer.answer == RungVerdict::Refused);
-    let refused: Vec<(&str, String)> = refused.map(|(arm, answer)| (arm.as_str(), clean(&answer.reason))).collect();
-    if !refused.is_empty() {
-        return Told::Yes(of_arms(&refused));
-    }
-    let kept: Vec<(&str, String)> = wheels
-        .iter()
-        .map(|(arm, answer)| {
-            let artifact =
-                answer.artifact.as_ref().map(|artifact| format!("`{}`, ", clean(artifact).replace('`', "'")));
-            (arm.as_str(), format!("{}{}", artifact.unwrap_or_default(), clean(&answer.reason)))
-        })
-        .collect();
-    Told::No(of_arms(&kept))
-}
-
-/// Returns what is said of each arm; once, if it is the same of all.
-fn of_arms(said: &[(&str, String)]) -> String {
-    match said {
-        [(_, first), rest @ ..] if !rest.is_empty() && rest.iter().all(|(_, other)| other == first) => first.clone(),
-        _ => said.iter().map(|(arm, text)| format!("{arm}: {text}")).collect::<Vec<_>>().join("; "),
+    };
+    match wheel.answer {
+        RungVerdict::Refused => Told::Yes(clean(&wheel.reason)),
+        RungVerdict::Taken | RungVerdict::NotNeeded => Told::No(clean(&wheel.reason)),
     }
 }
