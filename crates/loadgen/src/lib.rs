@@ -24,4 +24,5 @@ mod exchange;
 mod failing;
 mod http;
 mod pace;
+mod prompts;
 mod words;

@@ -8,13 +8,13 @@ use sha2::{Digest as _, Sha256};
 use crate::body::{self, BodyFields};
 use crate::clock::nanoseconds;
 use crate::draw::Draws;
-use crate::words::WORDS;
+use crate::prompts::Drawn;
 
 /// The seed of everything that must not change from block to block: the probes and the first request.
 const FIXED_SEED: u64 = 0x1507_be2c;
 
 /// The longest prompt and the most output tokens of the first request.
-const FIRST_TOKENS: u32 = 8;
+pub(crate) const FIRST_TOKENS: u32 = 8;
 
 /// Why a workload can't be sent.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -250,65 +250,6 @@ impl Arrivals {
     }
 }
 
-/// Prompts that are drawn here, from a seed alone.
-#[derive(Debug, Clone, Copy)]
-enum Drawn {
-    Words { input_tokens: u32 },
-    TokenIds { input_tokens: u32, vocabulary_size: u32, first_id: u32 },
-}
-
-impl Drawn {
-    fn of(prompts: &Prompts) -> Result<Self, ScheduleError> {
-        match *prompts {
-            Prompts::Words { input_tokens } => Ok(Self::Words { input_tokens }),
-            Prompts::TokenIds { input_tokens, vocabulary_size, first_id } => {
-                Ok(Self::TokenIds { input_tokens, vocabulary_size, first_id })
-            }
-            Prompts::Dataset { ref name, .. } => Err(ScheduleError::Dataset { name: name.clone() }),
-        }
-    }
-
-    fn input_tokens(self) -> u32 {
-        match self {
-            Self::Words { input_tokens } | Self::TokenIds { input_tokens, .. } => input_tokens,
-        }
-    }
-
-    /// Returns prompts like these, but of at most [`FIRST_TOKENS`] tokens.
-    fn shortened(self) -> Self {
-        match self {
-            Self::Words { input_tokens } => Self::Words { input_tokens: input_tokens.min(FIRST_TOKENS) },
-            Self::TokenIds { input_tokens, vocabulary_size, first_id } => {
-                Self::TokenIds { input_tokens: input_tokens.min(FIRST_TOKENS), vocabulary_size, first_id }
-            }
-        }
-    }
-
-    fn draw(self, draws: &mut Draws) -> Prompt {
-        match self {
-            Self::Words { input_tokens } => {
-                let mut text = String::new();
-                for place in 0..input_tokens {
-                    if place > 0 {
-                        text.push(' ');
-                    }
-                    text.push_str(draw_word(draws));
-                }
-                Prompt::Text(text)
-            }
-            Self::TokenIds { input_tokens, vocabulary_size, first_id } => {
-                let span = vocabulary_size.saturating_sub(first_id);
-                Prompt::Ids((0..input_tokens).map(|_| first_id + draws.below(span)).collect())
-            }
-        }
-    }
-}
-
-fn draw_word(draws: &mut Draws) -> &'static str {
-    let bound = u32::try_from(WORDS.len()).unwrap_or(u32::MAX);
-    WORDS.get(draws.below(bound) as usize).copied().unwrap_or("word")
-}
-
 fn check(workload: &Workload) -> Result<(), ScheduleError> {
     let number = |field, value: &dyn std::fmt::Display, rule| {
         Err(ScheduleError::Number { field, value: value.to_string(), rule })
@@ -357,6 +298,7 @@ fn is_positive(value: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::WORDS;
     use isobench_schema::workload::{Probes, WorkloadKind};
     use serde_json::{Value, json};
 
