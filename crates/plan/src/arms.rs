@@ -12,6 +12,15 @@ use isobench_schema::task::Task;
 pub(crate) struct Commits {
     pub(crate) baseline: Option<CommitId>,
     pub(crate) human: Option<CommitId>,
+    /// The rung of the ladder that each arm takes, where it was looked for.
+    pub(crate) rungs: BTreeMap<ArmId, Rung>,
+}
+
+impl Commits {
+    /// Returns whether native files are known to be those of every arm's own revision.
+    pub(crate) fn are_native_files_exact(&self) -> bool {
+        !self.rungs.is_empty() && self.rungs.values().all(|rung| *rung != Rung::Overlay)
+    }
 }
 
 /// Whether an agent has a patch.
@@ -46,7 +55,10 @@ pub(crate) fn build(task: &Task, arms: &[ArmId], commits: &Commits) -> Result<Ar
             patch: patch(task, arm).cloned(),
             allow_binary_patch: task.environment.allow_binary_patch,
         };
-        let spec = environment(task, source);
+        let mut spec = environment(task, source);
+        if let Some(rung) = commits.rungs.get(arm) {
+            spec.rung = *rung;
+        }
         let environment = spec.id()?;
         built.environments.entry(environment.clone()).or_insert(spec);
         built.arms.push(PlannedArm { arm: arm.clone(), environment });

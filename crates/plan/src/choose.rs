@@ -53,7 +53,8 @@ pub(crate) fn arms_of(task: &Task) -> impl Iterator<Item = ArmId> {
 
 /// Checks that every name in a choice is one of the dataset's.
 pub(crate) fn check(dataset: &Dataset, choice: &Choice) -> Result<(), ChooseError> {
-    let tasks: BTreeSet<&TaskId> = dataset.tasks.iter().map(|task| &task.id).collect();
+    let of_commits = dataset.commit_tasks.iter().map(|task| &task.id);
+    let tasks: BTreeSet<&TaskId> = dataset.tasks.iter().map(|task| &task.id).chain(of_commits).collect();
     if let Some(task) = choice.tasks.iter().find(|task| !tasks.contains(task)) {
         let hint = nearest::hint(task.as_str(), tasks.iter().map(|task| task.as_str()));
         return Err(ChooseError::UnknownTask { task: task.clone(), hint });
@@ -61,7 +62,11 @@ pub(crate) fn check(dataset: &Dataset, choice: &Choice) -> Result<(), ChooseErro
     if choice.arms.is_empty() {
         return Ok(());
     }
-    let arms: BTreeSet<ArmId> = dataset.tasks.iter().flat_map(arms_of).collect();
+    let mut arms: BTreeSet<ArmId> = dataset.tasks.iter().flat_map(arms_of).collect();
+    for task in &dataset.commit_tasks {
+        arms.extend([ArmId::Baseline, ArmId::Human]);
+        arms.extend(task.agents.iter().map(|agent| ArmId::Agent(agent.name.clone())));
+    }
     if let Some(arm) = choice.arms.iter().find(|arm| !arms.contains(arm)) {
         let names: Vec<String> = arms.iter().map(ArmId::to_string).collect();
         let hint = nearest::hint(&arm.to_string(), names.iter().map(String::as_str));
@@ -71,50 +76,66 @@ pub(crate) fn check(dataset: &Dataset, choice: &Choice) -> Result<(), ChooseErro
 }
 
 /// What a choice means for one task.
-pub(crate) enum Selection<'d> {
+pub(crate) enum Selection {
     /// It is run with these arms, in the order baseline, human, agents.
-    Run(&'d Task, Vec<ArmId>),
+    Run(Vec<ArmId>),
     /// It isn't run.
     Left(Exclusion),
 }
 
-/// Returns what a choice means for each task, in the dataset's order. Names that the dataset hasn't choose nothing.
-pub(crate) fn select<'d>(dataset: &'d Dataset, choice: &Choice) -> Vec<Selection<'d>> {
-    let wanted: BTreeSet<&TaskId> = choice.tasks.iter().collect();
-    let mut taken = 0;
-    let mut select = |task: &'d Task| {
-        let left = |message: String| {
-            let reason = ExclusionReason::NotChosen;
-            Selection::Left(Exclusion { task: task.id.clone(), arm: None, reason, message })
-        };
-        if !wanted.is_empty() && !wanted.contains(&task.id) {
-            return left(format!("task `{}` was not asked for", task.id));
+/// Says what a choice means for one task after the other, in the dataset's order.
+pub(crate) struct Selector<'c> {
+    choice: &'c Choice,
+    wanted: BTreeSet<&'c TaskId>,
+    taken: usize,
+}
+
+impl<'c> Selector<'c> {
+    pub(crate) fn new(choice: &'c Choice) -> Self {
+        Self { choice, wanted: choice.tasks.iter().collect(), taken: 0 }
+    }
+
+    /// Returns why a task isn't asked for by name, if it isn't.
+    pub(crate) fn not_asked(&self, task: &TaskId) -> Option<Exclusion> {
+        let left = !self.wanted.is_empty() && !self.wanted.contains(task);
+        left.then(|| not_chosen(task, format!("task `{task}` was not asked for")))
+    }
+
+    /// Returns what the choice means for a task. Names that the dataset hasn't choose nothing.
+    pub(crate) fn select(&mut self, task: &Task) -> Selection {
+        if let Some(left) = self.not_asked(&task.id) {
+            return Selection::Left(left);
         }
-        if let Some(kind) = choice.kind.filter(|kind| *kind != task.workload.kind) {
+        let left = |message: String| Selection::Left(not_chosen(&task.id, message));
+        if let Some(kind) = self.choice.kind.filter(|kind| *kind != task.workload.kind) {
             let found = task.workload.kind;
             return left(format!(
                 "only `{kind}` workloads were asked for, and that of task `{}` is `{found}`",
                 task.id
             ));
         }
-        let arms: Vec<ArmId> =
-            arms_of(task).filter(|arm| choice.arms.is_empty() || choice.arms.contains(arm)).collect();
+        let asked = &self.choice.arms;
+        let arms: Vec<ArmId> = arms_of(task).filter(|arm| asked.is_empty() || asked.contains(arm)).collect();
         if arms.is_empty() {
             return left(format!("task `{}` has none of the arms asked for", task.id));
         }
-        if let Some(limit) = choice.limit.filter(|limit| taken >= *limit) {
+        if let Some(limit) = self.choice.limit.filter(|limit| self.taken >= *limit) {
             return left(format!("task `{}` is beyond the limit of {limit} tasks", task.id));
         }
-        taken += 1;
-        Selection::Run(task, arms)
-    };
-    dataset.tasks.iter().map(&mut select).collect()
+        self.taken += 1;
+        Selection::Run(arms)
+    }
+}
+
+fn not_chosen(task: &TaskId, message: String) -> Exclusion {
+    Exclusion { task: task.clone(), arm: None, reason: ExclusionReason::NotChosen, message }
 }
 
 /// Returns the tasks that a choice runs, with their arms.
-fn chosen<'d>(dataset: &'d Dataset, choice: &Choice) -> impl Iterator<Item = (&'d Task, Vec<ArmId>)> {
-    select(dataset, choice).into_iter().filter_map(|selection| match selection {
-        Selection::Run(task, arms) => Some((task, arms)),
+fn chosen<'d>(dataset: &'d Dataset, choice: &'d Choice) -> impl Iterator<Item = (&'d Task, Vec<ArmId>)> {
+    let mut selector = Selector::new(choice);
+    dataset.tasks.iter().filter_map(move |task| match selector.select(task) {
+        Selection::Run(arms) => Some((task, arms)),
         Selection::Left(_) => None,
     })
 }

@@ -1,6 +1,8 @@
 //! Every value that a task gets when it says nothing. [`crate::keys::task_keys`] prints the same constants.
 
 use isobench_schema::environment::EngineKind;
+use isobench_schema::task::Limits;
+use isobench_schema::units::Seconds;
 use isobench_schema::workload::{Api, Probes, TokenCounter};
 
 /// The engine of a task that names none.
@@ -83,6 +85,21 @@ pub const FAILED_REQUESTS: u32 = 0;
 
 /// Accelerators that a launch needs: none, a CPU run.
 pub const DEVICES: u32 = 0;
+
+/// Returns the deadlines of a task that says nothing of them.
+pub fn limits() -> Limits {
+    let seconds = |value| Seconds::new(value).expect("every default is a finite number of seconds");
+    Limits {
+        build_s: seconds(BUILD_S),
+        ready_s: seconds(READY_S),
+        request_s: seconds(REQUEST_S),
+        stall_s: seconds(STALL_S),
+        workload_s: seconds(WORKLOAD_S),
+        stop_s: seconds(STOP_S),
+        log_bytes: u64::from(LOG_BYTES),
+        failed_requests: FAILED_REQUESTS,
+    }
+}
 
 /// Returns how tokens are counted for an engine: vLLM sends token ids on request, of another engine only its text is known.
 pub fn counter(engine: EngineKind) -> TokenCounter {

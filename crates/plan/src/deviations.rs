@@ -6,11 +6,17 @@ use isobench_schema::ids::ArmId;
 use isobench_schema::plan::Design;
 use isobench_schema::task::Task;
 
+use crate::arms::Commits;
 use crate::defaults;
 
-/// Returns the deviations that a task's own values are.
-pub(crate) fn of_task(task: &Task, design: &Design) -> Vec<Deviation> {
-    [of_design(design), of_packages(task), of_trust(task), of_output(task)].concat()
+/// Returns the deviations that a task's own values are. An overlay of native files that are known to be the revision's own is
+/// none.
+pub(crate) fn of_task(task: &Task, design: &Design, commits: &Commits) -> Vec<Deviation> {
+    let mut packages = of_packages(task);
+    if commits.are_native_files_exact() {
+        packages.retain(|deviation| deviation.kind != DeviationKind::ReleaseOverlay);
+    }
+    [of_design(design), packages, of_trust(task), of_output(task)].concat()
 }
 
 fn deviation(kind: DeviationKind, subject: &str, asked: &str, run: impl Into<String>, reason: &str) -> Deviation {

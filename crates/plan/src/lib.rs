@@ -3,6 +3,7 @@
 //! Nothing here reads a file, a clock or an environment: the caller gives files ([`dataset::Files`]) and facts
 //! ([`isobench_schema::facts::Facts`]), and the same input gives the same plan to the byte.
 
+pub mod assess;
 pub mod choose;
 pub mod command;
 pub mod cost;

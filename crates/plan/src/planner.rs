@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use isobench_schema::assessment::{Assessment, RevisionFacts};
+use isobench_schema::commit_task::CommitTask;
 use isobench_schema::deviation::Deviation;
 use isobench_schema::environment::Isolation;
 use isobench_schema::facts::Facts;
@@ -13,8 +15,10 @@ use isobench_schema::task::Task;
 use isobench_schema::units::Seconds;
 
 use crate::arms::{self, Arms, Commits};
-use crate::choose::{self, Choice, ChooseError, Selection};
+use crate::assess::{self, AssessOptions};
+use crate::choose::{self, Choice, ChooseError, Selection, Selector};
 use crate::dataset::Dataset;
+use crate::knowledge::Knowledge;
 use crate::{defaults, deviations, estimate, exclude};
 
 /// What a plan is made with, besides the dataset and the facts.
@@ -32,6 +36,8 @@ pub struct PlanOptions {
     pub planner_version: String,
     /// Whether the human arm is replaced by the baseline and agents are left out, to show the noise (an A/A run).
     pub baseline_against_itself: bool,
+    /// What tasks of a dataset of commits are assessed with.
+    pub commits: AssessOptions,
 }
 
 impl PlanOptions {
@@ -44,6 +50,7 @@ impl PlanOptions {
             allow_unisolated: false,
             planner_version: planner_version.into(),
             baseline_against_itself: false,
+            commits: AssessOptions::default(),
         }
     }
 }
@@ -73,7 +80,7 @@ pub fn plan(dataset: &Dataset, facts: &Facts, options: &PlanOptions) -> Result<P
     choose::check(dataset, &options.choice)?;
     let facts_text =
         format::to_pretty(facts).map_err(|source| PlanError::Serialise { what: "the facts".to_owned(), source })?;
-    let mut plan = Plan {
+    let plan = Plan {
         planner: options.planner_version.clone(),
         dataset: dataset.name.clone(),
         facts: Digest::of(facts_text.as_bytes()),
@@ -86,22 +93,68 @@ pub fn plan(dataset: &Dataset, facts: &Facts, options: &PlanOptions) -> Result<P
         assessments: Vec::new(),
         planned_for: None,
     };
-    for selection in choose::select(dataset, &options.choice) {
-        match selection {
-            Selection::Left(exclusion) => plan.exclusions.push(exclusion),
-            Selection::Run(task, arms) => {
-                let overrides = dataset.overrides.get(&task.id).cloned().unwrap_or_default();
-                let mut planning = Planning { task, facts, options, exclusions: Vec::new() };
-                let planned = planning.plan(&arms, overrides).map_err(|source| PlanError::Serialise {
-                    what: format!("an environment of task `{}`", task.id),
-                    source,
-                })?;
-                plan.exclusions.append(&mut planning.exclusions);
-                plan.tasks.extend(planned);
-            }
-        }
+    let mut making = Making { facts, options, selector: Selector::new(&options.choice), plan };
+    for task in &dataset.tasks {
+        let overrides = dataset.overrides.get(&task.id).cloned().unwrap_or_default();
+        making.add(task, overrides, None)?;
     }
-    Ok(plan)
+    if !dataset.commit_tasks.is_empty() {
+        making.plan.planned_for = Some(options.commits.planned_for.clone());
+    }
+    for task in &dataset.commit_tasks {
+        making.add_commit(task)?;
+    }
+    Ok(making.plan)
+}
+
+/// A plan on its way.
+struct Making<'p> {
+    facts: &'p Facts,
+    options: &'p PlanOptions,
+    selector: Selector<'p>,
+    plan: Plan,
+}
+
+impl Making<'_> {
+    /// Plans one task, or notes why it isn't run. `commits` are those of its arms, where they are known already.
+    fn add(&mut self, task: &Task, overrides: Vec<Deviation>, commits: Option<Commits>) -> Result<(), PlanError> {
+        let arms = match self.selector.select(task) {
+            Selection::Left(exclusion) => {
+                self.plan.exclusions.push(exclusion);
+                return Ok(());
+            }
+            Selection::Run(arms) => arms,
+        };
+        let mut planning =
+            Planning { task, facts: self.facts, options: self.options, known: commits, exclusions: Vec::new() };
+        let planned = planning.plan(&arms, overrides).map_err(|source| PlanError::Serialise {
+            what: format!("an environment of task `{}`", task.id),
+            source,
+        })?;
+        self.plan.exclusions.append(&mut planning.exclusions);
+        self.plan.tasks.extend(planned);
+        Ok(())
+    }
+
+    /// Assesses a task of a dataset of commits, and plans it if it can be run.
+    fn add_commit(&mut self, task: &CommitTask) -> Result<(), PlanError> {
+        if let Some(left) = self.selector.not_asked(&task.id) {
+            self.plan.exclusions.push(left);
+            return Ok(());
+        }
+        let assessed = assess::assess(task, self.facts, Knowledge::embedded(), &self.options.commits);
+        if let Some((reason, message)) = assessed.exclusion() {
+            self.plan.exclusions.push(exclude::task(&task.id, (reason, message)));
+        } else if let Some((task, deviations)) = &assessed.task {
+            let commit = |facts: Option<&RevisionFacts>| facts.map(|facts| facts.commit.clone());
+            let Assessment { baseline, human, .. } = &assessed.assessment;
+            let (baseline, human) = (commit(baseline.as_ref()), commit(human.as_ref()));
+            let commits = Commits { baseline, human, rungs: assessed.rungs() };
+            self.add(task, deviations.clone(), Some(commits))?;
+        }
+        self.plan.assessments.push(assessed.assessment);
+        Ok(())
+    }
 }
 
 /// One task on its way into the plan.
@@ -109,6 +162,8 @@ struct Planning<'p> {
     task: &'p Task,
     facts: &'p Facts,
     options: &'p PlanOptions,
+    /// The commits of the arms, where they are known before git is asked.
+    known: Option<Commits>,
     exclusions: Vec<Exclusion>,
 }
 
@@ -149,7 +204,7 @@ impl Planning<'_> {
             }
             return Ok(None);
         }
-        Ok(Some(self.planned(built, not_run, deviations, inputs)))
+        Ok(Some(self.planned(built, (not_run, &commits), deviations, inputs)))
     }
 
     /// Notes each arm that the task names and the choice doesn't.
@@ -163,7 +218,8 @@ impl Planning<'_> {
     /// Returns the arms that can be run, with their commits, or `None` if the task can't.
     fn runnable(&mut self, chosen: &[ArmId]) -> Option<(Vec<ArmId>, Commits)> {
         let task = self.task;
-        let mut commits = Commits::default();
+        let rungs = self.known.as_ref().map(|known| known.rungs.clone()).unwrap_or_default();
+        let mut commits = Commits { rungs, ..Commits::default() };
         if choose::needs_baseline(chosen) {
             commits.baseline = Some(self.baseline()?);
         }
@@ -186,6 +242,9 @@ impl Planning<'_> {
     /// Returns the baseline's commit, or `None` after excluding the task, whose other arms would have nothing to be
     /// compared with.
     fn baseline(&mut self) -> Option<isobench_schema::ids::CommitId> {
+        if let Some(commit) = self.known.as_ref().and_then(|known| known.baseline.clone()) {
+            return Some(commit);
+        }
         match exclude::commit(self.facts, &self.task.repository, &self.task.baseline) {
             Ok(commit) => Some(commit),
             Err(why) => {
@@ -197,6 +256,10 @@ impl Planning<'_> {
 
     fn human(&self, commits: &mut Commits) -> Option<exclude::Why> {
         let human = self.task.human.as_ref()?;
+        if let Some(commit) = self.known.as_ref().and_then(|known| known.human.clone()) {
+            commits.human = Some(commit);
+            return None;
+        }
         match exclude::commit(self.facts, &self.task.repository, human) {
             Ok(commit) => {
                 commits.human = Some(commit);
@@ -209,21 +272,21 @@ impl Planning<'_> {
     /// Returns the arms of a run of the baseline against itself.
     fn null_arms(&mut self) -> Option<(Vec<ArmId>, Commits)> {
         let commit = self.baseline()?;
-        let commits = Commits { baseline: Some(commit.clone()), human: Some(commit) };
+        let commits = Commits { baseline: Some(commit.clone()), human: Some(commit), rungs: BTreeMap::new() };
         Some((vec![ArmId::Baseline, ArmId::Human], commits))
     }
 
     fn planned(
         &self,
         built: Arms,
-        not_run: Vec<ArmId>,
+        (not_run, commits): (Vec<ArmId>, &Commits),
         mut deviations: Vec<Deviation>,
         inputs: BTreeMap<String, String>,
     ) -> PlannedTask {
         let task = self.task;
         let Arms { arms, environments } = built;
         let design = design(task, arms.len(), self.options.seed);
-        deviations.extend(deviations::of_task(task, &design));
+        deviations.extend(deviations::of_task(task, &design, commits));
         let mut planned = PlannedTask {
             id: task.id.clone(),
             title: task.title.clone(),

@@ -1,0 +1,30 @@
+//! What isobench's own client can't do yet for a task that could run otherwise.
+
+use isobench_schema::environment::EngineKind;
+use isobench_schema::ids::Moment;
+use isobench_schema::task::Task;
+use isobench_schema::workload::Prompts;
+
+/// When vLLM's server began to send token ids on request (commit 24f4d1a224, #22587).
+const TOKEN_IDS_SINCE: &str = "2025-08-19T16:48:31Z";
+
+/// Returns why the client can't load a task, if it can't.
+pub(super) fn lacks(task: &Task, baseline: Option<&Moment>) -> Option<String> {
+    if let Prompts::Dataset { name, .. } = &task.workload.prompts {
+        return Some(format!(
+            "task `{}` takes its prompts from dataset `{name}`, which the client can't draw from: it needs a tokenizer for that",
+            task.id
+        ));
+    }
+    let sends_ids = match task.engine {
+        EngineKind::Vllm => baseline.is_some_and(|moment| moment.as_str() >= TOKEN_IDS_SINCE),
+        EngineKind::Sglang => false,
+        EngineKind::Generic => true,
+    };
+    (!sends_ids).then(|| {
+        format!(
+            "the server of task `{}` doesn't send token ids at the baseline, and the client counts tokens by them: it has no tokenizer",
+            task.id
+        )
+    })
+}

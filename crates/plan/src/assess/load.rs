@@ -1,0 +1,238 @@
+//! What a task is loaded with, what its model needs, and what is wrong with both.
+
+use std::collections::BTreeMap;
+
+use isobench_schema::assessment::{Cost, DeviceNeed, Finding};
+use isobench_schema::deviation::Deviation;
+use isobench_schema::task::{Limits, MetricSpec, OptionValue};
+use isobench_schema::workload::Workload;
+
+use super::sources::Sources;
+use super::{ProxyChoice, Subject, metric};
+use crate::command::workload::{Derived, derive};
+use crate::command::{Asked, Fitted, fit};
+use crate::cost::{CostInput, cost};
+use crate::defaults;
+use crate::knowledge::models::ModelRow;
+use crate::lint::{Case, Given, Traits, ids, lint};
+use crate::planner::default_blocks;
+use crate::requirements::{
+    DeadlineSettings, History, Launch, Model, Place, ServerOptions, ServiceRate, deadlines, model, need, proxy,
+    service_rate, start_s,
+};
+
+/// What a task is loaded with, and what it needs.
+pub(super) struct Load<'a> {
+    /// The command, made fit for the baseline.
+    pub(super) fitted: Option<Fitted<'a>>,
+    /// The model that is measured.
+    pub(super) model: Option<String>,
+    /// The workload.
+    pub(super) workload: Option<Workload>,
+    /// The server's options by their names without dashes.
+    pub(super) options: BTreeMap<String, OptionValue>,
+    /// Variables of the server.
+    pub(super) variables: BTreeMap<String, String>,
+    /// What decides.
+    pub(super) metric: Option<MetricSpec>,
+    /// What a launch needs.
+    pub(super) need: Option<DeviceNeed>,
+    /// Deadlines.
+    pub(super) limits: Option<Limits>,
+    /// What was changed.
+    pub(super) repairs: Vec<Deviation>,
+    given: Option<Given>,
+    traits: Option<Traits>,
+    row: Option<&'a ModelRow>,
+    size: Option<Model>,
+    rate: Option<ServiceRate>,
+    /// Seconds of a start.
+    start_s: Option<f64>,
+    found: Vec<Finding>,
+}
+
+impl<'a> Load<'a> {
+    pub(super) fn new(subject: &Subject<'a>) -> Self {
+        let (fitted, mut found) = fitted(subject);
+        let named = fitted.as_ref().and_then(Fitted::model).map(ToOwned::to_owned);
+        let model = named.or_else(|| subject.task.model.clone());
+        let row = model.as_deref().and_then(|name| subject.knowledge.models.find(name));
+        let size = model.as_deref().and_then(|name| sized(subject, name));
+        let vocabulary = size.as_ref().and_then(|size| u32::try_from(size.vocabulary).ok());
+        let mut repairs = fitted.as_ref().map(|fitted| fitted.repairs.clone()).unwrap_or_default();
+        let mut variables = fitted.as_ref().map(|fitted| fitted.variables.clone()).unwrap_or_default();
+        let mut options = BTreeMap::new();
+        let mut workload = None;
+        if let Some(derived) = fitted.as_ref().map(|fitted| derive(fitted, &subject.knowledge.clients, vocabulary)) {
+            let Derived { workload: of_command, server, variables: set, repairs: changed, findings, .. } = derived;
+            workload = of_command;
+            options = server;
+            variables.extend(set);
+            repairs.extend(changed);
+            found.extend(findings);
+        } else if let (None, Some(preset)) = (&subject.task.command, &subject.options.preset) {
+            workload = Some(preset.workload(subject.task.engine, vocabulary));
+            repairs.push(preset.deviation());
+        }
+        let mut load = Self {
+            given: fitted.as_ref().map(Given::of),
+            traits: None,
+            fitted,
+            model,
+            metric: workload.as_ref().map(metric::of),
+            workload,
+            options,
+            variables,
+            need: None,
+            limits: None,
+            repairs,
+            row,
+            size,
+            rate: None,
+            start_s: None,
+            found,
+        };
+        load.reckon(subject);
+        load.traits = load.traits(subject);
+        load
+    }
+
+    /// Reckons devices and deadlines, and puts a smaller model in the place of one that doesn't fit where that is asked for.
+    fn reckon(&mut self, subject: &Subject<'a>) {
+        let (Some(place), Some(size)) = (subject.place(), self.size.clone()) else { return };
+        let (mut server, _) = ServerOptions::read(&self.options);
+        let mut size = size;
+        let mut wanted = need(&size, &server, self.workload.as_ref(), &place);
+        let count = subject.options.planned_for.count;
+        let fits = wanted.devices.is_some_and(|devices| devices <= count);
+        if !fits && subject.options.proxy == ProxyChoice::WhereTooLarge {
+            let models = &subject.knowledge.models;
+            if let Some(found) = proxy(models, &size, &server, self.workload.as_ref(), (&place, count)) {
+                server.tensor_parallel = Some(found.tensor_parallel);
+                server.pipeline_parallel = None;
+                server.data_parallel = None;
+                self.stand_in(found.tensor_parallel);
+                self.repairs.push(found.deviation);
+                self.model = Some(found.model.name.clone());
+                self.row = subject.knowledge.models.find(&found.model.name);
+                size = found.model;
+                wanted = need(&size, &server, self.workload.as_ref(), &place);
+            }
+        }
+        self.need = Some(wanted);
+        self.deadlines(&size, &server, &place, subject);
+        self.size = Some(size);
+    }
+
+    /// Gives the server the parallel sizes of the model that stands in.
+    fn stand_in(&mut self, tensor_parallel: u32) {
+        for name in ["pipeline-parallel-size", "data-parallel-size", "pp-size", "dp-size", "tp-size", "tp"] {
+            self.options.remove(name);
+        }
+        let size = OptionValue::Whole(i64::from(tensor_parallel));
+        self.options.insert("tensor-parallel-size".to_owned(), size);
+    }
+
+    fn deadlines(&mut self, size: &Model, server: &ServerOptions, place: &Place<'_>, subject: &Subject<'_>) {
+        let preset = subject.options.preset.as_ref();
+        let devices = self.need.as_ref().and_then(|need| need.devices).unwrap_or(subject.options.planned_for.count);
+        let Some(workload) = &self.workload else { return };
+        let tensor_parallel = server.tensor_parallel.unwrap_or(devices).max(1);
+        self.rate = service_rate(size, server, workload, place, tensor_parallel);
+        let launch = Launch { model: size, options: server, workload, place, tensor_parallel };
+        let settings = DeadlineSettings::default();
+        let (limits, _) = deadlines(&launch, self.rate.as_ref(), &History::default(), &settings);
+        self.start_s = Some(start_s(&launch, &settings));
+        self.limits = Some(match (&self.fitted, preset) {
+            (None, Some(preset)) => preset.limits(limits),
+            _ => limits,
+        });
+    }
+
+    /// Returns the catalogue's row of the model that is measured.
+    pub(super) fn model_row(&self) -> Option<&'a ModelRow> {
+        self.row
+    }
+
+    /// Returns the task as rules and recipes see it.
+    pub(super) fn case<'c>(&'c self, subject: &Subject<'c>) -> Case<'c> {
+        Case {
+            task: subject.task,
+            baseline: subject.baseline,
+            human: subject.human,
+            given: self.given.as_ref(),
+            traits: self.traits.as_ref(),
+            workload: self.workload.as_ref(),
+            primary: self.metric.as_ref().map(|metric| metric.primary),
+            need: self.need.as_ref(),
+            device: subject.device,
+            devices: Some(subject.options.planned_for.count),
+            service_rate_per_s: self.rate.as_ref().map(|rate| rate.requests_per_s),
+            knowledge: subject.knowledge,
+        }
+    }
+
+    /// Returns everything that is wrong: with the command, and by the rules.
+    pub(super) fn findings(&self, case: &Case<'_>) -> Vec<Finding> {
+        let mut findings = self.found.clone();
+        findings.extend(lint(case));
+        if case.task.command.is_none() && self.workload.is_some() {
+            for finding in findings.iter_mut().filter(|finding| finding.rule == ids::NO_COMMAND) {
+                finding.repaired = true;
+            }
+        }
+        findings
+    }
+
+    fn traits(&self, subject: &Subject<'_>) -> Option<Traits> {
+        let config = self.model.as_ref().and_then(|name| subject.facts.model_configs.get(name));
+        config.map(Traits::of_config).or_else(|| Traits::of_row(self.row?))
+    }
+
+    /// Returns what the task costs, if it can be loaded at all.
+    pub(super) fn cost(&self, subject: &Subject<'_>, sources: &Sources) -> Option<Cost> {
+        let workload = self.workload.as_ref()?;
+        let rungs = sources.rungs();
+        let limits = self.limits.unwrap_or_else(defaults::limits);
+        let builds = sources.builds(subject);
+        let devices = self.need.as_ref().and_then(|need| need.devices).unwrap_or(1);
+        let blocks = default_blocks(rungs.len());
+        let input = CostInput {
+            rungs: &rungs,
+            builds: &builds,
+            blocks,
+            window_s: defaults::MIN_WINDOW_S,
+            start_s: self.start_s.unwrap_or(crate::estimate::START_VLLM_S),
+            workload,
+            limits: &limits,
+            devices,
+            device: subject.device,
+            download_gb: self.need.as_ref().map_or(0.0, |need| need.weights_gb),
+        };
+        Some(cost(&input, &subject.options.cost))
+    }
+}
+
+/// Reads the command and makes it fit; without a known baseline nothing can be said of it.
+fn fitted<'a>(subject: &Subject<'a>) -> (Option<Fitted<'a>>, Vec<Finding>) {
+    let (Some(command), Some(baseline)) = (&subject.task.command, subject.baseline) else { return (None, Vec::new()) };
+    let asked = Asked {
+        command,
+        server_command: subject.task.server_command.as_deref(),
+        engine: subject.task.engine,
+        model: subject.task.model.as_deref(),
+        baseline,
+        human: subject.human,
+    };
+    match fit::fit(&asked, subject.knowledge) {
+        Ok(fitted) => {
+            let found = fitted.findings.clone();
+            (Some(fitted), found)
+        }
+        Err(findings) => (None, findings),
+    }
+}
+
+fn sized(subject: &Subject<'_>, name: &str) -> Option<Model> {
+    model(&subject.knowledge.models, name, subject.facts.model_configs.get(name)).ok()
+}

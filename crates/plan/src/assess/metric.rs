@@ -1,0 +1,31 @@
+//! Which number decides a task that names none.
+
+use isobench_schema::measurement::MetricName;
+use isobench_schema::task::MetricSpec;
+use isobench_schema::workload::{Arrival, Workload, WorkloadKind};
+
+use crate::defaults;
+
+/// Returns the metric of a workload: what its kind of benchmark is there to show.
+///
+/// Requests that arrive at a rate fix the throughput, so that only a latency can differ (`docs/methodology.md`, section 2).
+pub(super) fn of(workload: &Workload) -> MetricSpec {
+    let (primary, guards) = match (workload.kind, workload.arrival) {
+        (WorkloadKind::Latency, _) => (MetricName::MeanE2elMs, vec![MetricName::MeanTtftMs, MetricName::MeanTpotMs]),
+        (WorkloadKind::Throughput, _) => (MetricName::TotalTokenThroughput, vec![MetricName::RequestThroughput]),
+        (WorkloadKind::Serving, Arrival::Open { .. }) => {
+            (MetricName::MeanE2elMs, vec![MetricName::MeanTtftMs, MetricName::MeanTpotMs, MetricName::MeanItlMs])
+        }
+        (WorkloadKind::Serving, Arrival::Closed { .. } | Arrival::AllAtOnce) => (
+            MetricName::OutputThroughput,
+            vec![MetricName::MeanTtftMs, MetricName::MeanTpotMs, MetricName::MeanItlMs, MetricName::RequestThroughput],
+        ),
+    };
+    MetricSpec {
+        primary,
+        direction: primary.direction(),
+        margin: defaults::MARGIN,
+        guards,
+        output_margin: defaults::OUTPUT_MARGIN,
+    }
+}

@@ -1,0 +1,215 @@
+//! Everything that can be known of a task of a dataset of commits before a device is used, and the task that is planned.
+//!
+//! Here the parts meet: the command is read and fitted ([`crate::command`]), the rules look for faults ([`crate::lint`]), the
+//! need for devices is reckoned ([`crate::requirements`]), each arm's environment is looked for ([`crate::source`]), recipes
+//! and costs are added ([`crate::recipe`], [`crate::cost`]). What comes out is data: an [`Assessment`], and a
+//! [`Task`] where one can be planned.
+
+mod client;
+mod load;
+mod metric;
+mod standing;
+mod sources;
+mod task;
+
+use std::collections::BTreeMap;
+
+use isobench_schema::assessment::{Assessment, AssessedCommand, Finding, PlannedFor, RevisionFacts, Severity, Standing};
+use isobench_schema::commit_task::CommitTask;
+use isobench_schema::deviation::Deviation;
+use isobench_schema::environment::Rung;
+use isobench_schema::facts::Facts;
+use isobench_schema::ids::ArmId;
+use isobench_schema::plan::ExclusionReason;
+use isobench_schema::task::Task;
+
+use crate::cost::CostSettings;
+use crate::knowledge::Knowledge;
+use crate::recipe;
+use crate::source;
+use crate::knowledge::devices::DeviceRow;
+use crate::knowledge::presets::Preset;
+use crate::knowledge::recipes::Action;
+use crate::requirements::Place;
+
+use load::Load;
+use sources::Sources;
+
+/// The device that is reckoned with where the machine has none that is known: the hardware of the public runs.
+pub const ASSUMED_DEVICE: &str = "h100-sxm";
+
+/// Whether a smaller model may stand in for one that doesn't fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProxyChoice {
+    /// It may not: the task needs more devices.
+    #[default]
+    Never,
+    /// It may, as a deviation.
+    WhereTooLarge,
+}
+
+/// What tasks are assessed with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AssessOptions {
+    /// The devices.
+    pub planned_for: PlannedFor,
+    /// The workload of tasks without a command.
+    pub preset: Option<Preset>,
+    /// Whether a smaller model may stand in.
+    pub proxy: ProxyChoice,
+    /// What costs are reckoned with.
+    pub cost: CostSettings,
+}
+
+impl Default for AssessOptions {
+    /// One assumed device, no preset, no proxy.
+    fn default() -> Self {
+        Self {
+            planned_for: PlannedFor { device: ASSUMED_DEVICE.to_owned(), count: 1, assumed: true },
+            preset: None,
+            proxy: ProxyChoice::default(),
+            cost: CostSettings::default(),
+        }
+    }
+}
+
+/// A task's assessment, and what is planned of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assessed {
+    /// What is known.
+    pub assessment: Assessment,
+    /// The task, with its deviations; absent if it can't be run.
+    pub task: Option<(Task, Vec<Deviation>)>,
+}
+
+impl Assessed {
+    /// Returns the rung that each arm takes.
+    pub(crate) fn rungs(&self) -> BTreeMap<ArmId, Rung> {
+        let ladder = self.assessment.ladder.iter();
+        ladder.filter_map(|(arm, answers)| Some((arm.clone(), source::taken(answers)?.rung))).collect()
+    }
+
+    /// Returns why nothing of it is run, if so.
+    pub fn exclusion(&self) -> Option<(ExclusionReason, String)> {
+        let first = || self.assessment.reasons.first().cloned().unwrap_or_default();
+        match self.assessment.standing {
+            Standing::Cannot => Some((ExclusionReason::CannotRun, first())),
+            Standing::MoreDevices => Some((ExclusionReason::MachineTooSmall, first())),
+            Standing::AsIs | Standing::Repaired | Standing::Build => match &self.task {
+                Some((task, _)) => {
+                    let moment = self.assessment.baseline.as_ref().map(|facts| &facts.committed);
+                    client::lacks(task, moment).map(|message| (ExclusionReason::ClientLacks, message))
+                }
+                None => Some((ExclusionReason::CannotRun, "no environment can be made for every arm".to_owned())),
+            },
+        }
+    }
+}
+
+/// Assesses one task. Pure: the same input gives the same assessment.
+pub fn assess(task: &CommitTask, facts: &Facts, knowledge: &Knowledge, options: &AssessOptions) -> Assessed {
+    let subject = Subject::new(task, facts, knowledge, options);
+    let load = Load::new(&subject);
+    let sources = Sources::new(&subject);
+    let case = load.case(&subject);
+    let mut findings = load.findings(&case);
+    findings.sort_by_key(|finding| (severity_rank(finding), rank(&finding.rule)));
+    let mut recipes = recipe::needed(&case, &sources.pins());
+    if !sources.is_built() {
+        recipes.retain(|recipe| !is_for_builds(&recipe.id, knowledge));
+    }
+    let mut repairs = [load.repairs.clone(), sources.deviations.clone()].concat();
+    let (standing, reasons) = standing::decide(&standing::Grounds {
+        findings: &findings,
+        bugs: &recipe::bugs(&case),
+        repairs: &load.repairs,
+        recipes: &recipes,
+        ladder: &sources.ladder,
+        has_workload: load.workload.is_some(),
+    });
+    let planned = task::task(&subject, &load, &sources).map(|mut task| {
+        let applied = recipe::apply(&recipes, &mut task.environment, &mut task.server);
+        repairs.extend(applied.deviations);
+        task
+    });
+    let cost = load.cost(&subject, &sources);
+    let assessment = Assessment {
+        task: task.id.clone(),
+        subject: subject.human.map(|human| human.subject.clone()).or_else(|| task.subject.clone()),
+        asked: task.command.clone(),
+        standing,
+        reasons,
+        baseline: subject.baseline.cloned(),
+        human: subject.human.cloned(),
+        command: load.fitted.as_ref().map(|fitted| AssessedCommand {
+            tool: fitted.tool,
+            variables: fitted.variables.clone(),
+            client: fitted.client_argv(),
+            server: fitted.server_argv(),
+        }),
+        findings,
+        repairs: repairs.clone(),
+        need: load.need.clone(),
+        ladder: sources.ladder,
+        recipes,
+        cost,
+    };
+    Assessed { assessment, task: planned.filter(|_| standing != Standing::Cannot).map(|task| (task, repairs)) }
+}
+
+/// Returns whether a recipe only mends a build from source.
+fn is_for_builds(id: &str, knowledge: &Knowledge) -> bool {
+    knowledge.recipes.find(id).is_some_and(|row| matches!(row.action, Action::BuildRequire { .. }))
+}
+
+/// Errors first.
+fn severity_rank(finding: &Finding) -> u8 {
+    match finding.severity {
+        Severity::Error => 0,
+        Severity::Warning => 1,
+        Severity::Note => 2,
+    }
+}
+
+/// The place of a rule in the list of all.
+fn rank(rule: &str) -> usize {
+    crate::lint::ids::ALL.iter().position(|id| *id == rule).unwrap_or(usize::MAX)
+}
+
+/// A task with the facts and tables that concern it.
+#[derive(Debug, Clone, Copy)]
+struct Subject<'a> {
+    task: &'a CommitTask,
+    facts: &'a Facts,
+    knowledge: &'a Knowledge,
+    options: &'a AssessOptions,
+    baseline: Option<&'a RevisionFacts>,
+    human: Option<&'a RevisionFacts>,
+    device: Option<&'a DeviceRow>,
+}
+
+impl<'a> Subject<'a> {
+    fn new(task: &'a CommitTask, facts: &'a Facts, knowledge: &'a Knowledge, options: &'a AssessOptions) -> Self {
+        let details = facts.details.get(&task.repository);
+        let of = |revision: &str| {
+            let found = details.and_then(|details| details.get(revision));
+            found.or_else(|| knowledge.commits.find(task.engine, revision))
+        };
+        let human = of(task.commit.as_str());
+        let parent = task.parent.as_ref().map(ToString::to_string);
+        let parent = parent.or_else(|| human?.parent.as_ref().map(ToString::to_string));
+        let baseline = parent.as_deref().and_then(of);
+        let device = knowledge.devices.find(&options.planned_for.device);
+        Self { task, facts, knowledge, options, baseline, human, device }
+    }
+
+    /// Returns the engine at the baseline on the planned device.
+    fn place(&self) -> Option<Place<'a>> {
+        Some(Place {
+            engine: self.task.engine,
+            moment: self.baseline.map(|facts| &facts.committed),
+            device: self.device?,
+            architectures: &self.knowledge.architectures,
+        })
+    }
+}
