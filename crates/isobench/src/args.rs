@@ -112,6 +112,32 @@ pub(crate) struct ChoiceArgs {
     /// The folder of environments, shared by runs.
     #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
     pub(crate) cache: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) commits: CommitArgs,
+}
+
+/// What a dataset of commits is planned with.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Datasets of commits")]
+pub(crate) struct CommitArgs {
+    /// Plan for this device, such as `h100-80gb`; by default for this machine's own.
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Option<String>,
+    /// Plan for so many devices.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) devices: Option<u32>,
+    /// Read the commits of an engine from this clone, such as `vllm=DIR` (repeatable).
+    #[arg(long = "clone", value_name = "ENGINE=DIR")]
+    pub(crate) clones: Vec<String>,
+    /// Load tasks that have no command with this workload, such as `seed-local`; a deviation.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workload: Option<String>,
+    /// Put a smaller model of the same family in the place of one that does not fit; a deviation.
+    #[arg(long)]
+    pub(crate) proxy: bool,
+    /// Reckon with this price of one device, in US dollars an hour.
+    #[arg(long, value_name = "USD")]
+    pub(crate) price: Option<f64>,
 }
 
 /// The kind of a workload.

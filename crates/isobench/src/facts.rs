@@ -1,5 +1,7 @@
 //! What a plan must know of the world: the machine, the revisions, the inputs.
 
+mod commits;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -14,27 +16,42 @@ use isobench_schema::facts::{Facts, Host, ResolvedRevision};
 
 use crate::exit::{CommandError, Exit, WithExit as _};
 
+pub(crate) use commits::Clones;
+
 /// How long one git command may take; a large repository that is mirrored for the first time is the longest.
 const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// Where to look.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Where<'a> {
+    /// The folder of environments and mirrors.
+    pub(crate) cache: &'a Path,
+    /// Clones of engines.
+    pub(crate) clones: &'a Clones,
+    /// Set when the command is interrupted.
+    pub(crate) cancel: &'a AtomicBool,
+}
 
 /// Gathers what the planner needs for the chosen tasks.
 ///
 /// # Errors
 /// Returns an error if this machine can't look; a revision that isn't there is a fact.
-pub(crate) fn gather(
-    dataset: &Dataset,
-    choice: &Choice,
-    cache: &Path,
-    cancel: &AtomicBool,
-) -> Result<Facts, CommandError> {
-    let mut facts = Facts { host: host(dataset, cache), ..Facts::default() };
+pub(crate) fn gather(dataset: &Dataset, choice: &Choice, place: Where<'_>) -> Result<Facts, CommandError> {
+    let mut facts = Facts { host: host(dataset, place.cache), ..Facts::default() };
     let mut wanted: BTreeMap<String, Vec<_>> = BTreeMap::new();
     for (repository, revision) in revisions_needed(dataset, choice) {
         wanted.entry(repository).or_default().push(revision);
     }
     let scratch = tempfile::tempdir().exit(Exit::Machine)?;
     let log = scratch.path().join("log");
-    let context = PrepareContext { cache, scratch: scratch.path(), log: &log, timeout: PATIENCE, cancel, reaper: None };
+    let context = PrepareContext {
+        cache: place.cache,
+        scratch: scratch.path(),
+        log: &log,
+        timeout: PATIENCE,
+        cancel: place.cancel,
+        reaper: None,
+    };
     for (name, revisions) in wanted {
         let opened = Repository::open(&name, &context).exit(Exit::Machine)?;
         let resolved = match opened {
@@ -47,6 +64,7 @@ pub(crate) fn gather(
         let digest = inputs::digest(Path::new(&path)).exit(Exit::Machine)?;
         facts.inputs.insert(path, digest.map(String::from));
     }
+    commits::gather(dataset, place.clones, &context, &mut facts)?;
     Ok(facts)
 }
 

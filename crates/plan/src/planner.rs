@@ -127,10 +127,9 @@ impl Making<'_> {
         };
         let mut planning =
             Planning { task, facts: self.facts, options: self.options, known: commits, exclusions: Vec::new() };
-        let planned = planning.plan(&arms, overrides).map_err(|source| PlanError::Serialise {
-            what: format!("an environment of task `{}`", task.id),
-            source,
-        })?;
+        let planned = planning
+            .plan(&arms, overrides)
+            .map_err(|source| PlanError::Serialise { what: format!("an environment of task `{}`", task.id), source })?;
         self.plan.exclusions.append(&mut planning.exclusions);
         self.plan.tasks.extend(planned);
         Ok(())

@@ -8,7 +8,7 @@ use isobench_schema::verdict::{Judgement, Verdict};
 use isobench_store::layout;
 
 use super::{Context, plan, run};
-use crate::args::{ChoiceArgs, DemoArgs};
+use crate::args::{ChoiceArgs, CommitArgs, DemoArgs};
 use crate::demo::{self, Size, calibrate};
 use crate::evidence;
 use crate::exit::{CommandError, Exit, WithExit as _};
@@ -52,6 +52,7 @@ pub(crate) fn choice(cache: &Path) -> ChoiceArgs {
         seed: 1,
         allow_unisolated: true,
         against_itself: false,
+        commits: CommitArgs::default(),
         cache: Some(cache.to_owned()),
     }
 }

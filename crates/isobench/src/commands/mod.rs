@@ -11,6 +11,7 @@ pub(crate) mod judge;
 pub(crate) mod lint;
 pub(crate) mod load;
 pub(crate) mod plan;
+mod plan_for;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;

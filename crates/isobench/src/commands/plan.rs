@@ -20,10 +20,11 @@ use isobench_store::{layout, write_atomically};
 
 use serde_json::json;
 
-use super::Context;
+use super::{Context, plan_for};
 use crate::args::{ChoiceArgs, KindArg, PlanArgs, PlanFormatArg};
+use crate::dataset_files;
 use crate::exit::{CommandError, Exit, WithExit as _};
-use crate::{dataset_files, facts};
+use crate::facts::{self, Clones, Where};
 
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs, context: Context) -> Result<Exit, CommandError> {
@@ -51,7 +52,10 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
     let choice = choice(args)?;
     let cache = super::cache_folder(args.cache.as_ref())?;
     context.terminal.status("looking at this machine and at the revisions");
-    let facts = facts::gather(&dataset, &choice, &cache, &AtomicBool::new(false))?;
+    let clones = Clones::parse(&args.commits.clones)?;
+    let place = Where { cache: &cache, clones: &clones, cancel: &AtomicBool::new(false) };
+    let mut facts = facts::gather(&dataset, &choice, place)?;
+    let commits = plan_for::options(&args.commits, &mut facts)?;
     let options = PlanOptions {
         seed: args.seed,
         choice,
@@ -59,6 +63,7 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
         planner_version: env!("CARGO_PKG_VERSION").to_owned(),
         isolation: Isolation::None,
         baseline_against_itself: args.against_itself,
+        commits,
     };
     let plan = planner::plan(&dataset, &facts, &options).exit(Exit::Usage)?;
     Ok((plan, facts))

@@ -8,13 +8,15 @@
 mod client;
 mod load;
 mod metric;
-mod standing;
 mod sources;
+mod standing;
 mod task;
 
 use std::collections::BTreeMap;
 
-use isobench_schema::assessment::{Assessment, AssessedCommand, Finding, PlannedFor, RevisionFacts, Severity, Standing};
+use isobench_schema::assessment::{
+    AssessedCommand, Assessment, Finding, PlannedFor, RevisionFacts, Severity, Standing,
+};
 use isobench_schema::commit_task::CommitTask;
 use isobench_schema::deviation::Deviation;
 use isobench_schema::environment::Rung;
@@ -25,12 +27,12 @@ use isobench_schema::task::Task;
 
 use crate::cost::CostSettings;
 use crate::knowledge::Knowledge;
-use crate::recipe;
-use crate::source;
 use crate::knowledge::devices::DeviceRow;
 use crate::knowledge::presets::Preset;
 use crate::knowledge::recipes::Action;
+use crate::recipe;
 use crate::requirements::Place;
+use crate::source;
 
 use load::Load;
 use sources::Sources;

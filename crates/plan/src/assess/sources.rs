@@ -37,8 +37,7 @@ impl Sources {
             touched: Some(files),
         }));
         let means = Means::on(platform(subject));
-        let request =
-            Request { engine: subject.task.engine, arms: &arms, means: &means, knowledge: subject.knowledge };
+        let request = Request { engine: subject.task.engine, arms: &arms, means: &means, knowledge: subject.knowledge };
         let ladder = source::ladders(&request);
         let (environment, deviations) = source::task_environment(&request, &ladder).unzip();
         Self { ladder, environment, deviations: deviations.unwrap_or_default() }

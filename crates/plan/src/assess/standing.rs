@@ -38,7 +38,9 @@ pub(super) fn decide(grounds: &Grounds<'_>) -> (Standing, Vec<String>) {
     }
     for (arm, answers) in grounds.ladder {
         match answers.iter().find(|answer| answer.answer == RungVerdict::Taken) {
-            None => found.push((Standing::Cannot, format!("no environment can be had for {arm}: {}", refusals(answers)))),
+            None => {
+                found.push((Standing::Cannot, format!("no environment can be had for {arm}: {}", refusals(answers))));
+            }
             Some(taken) if taken.rung == Rung::Source => {
                 found.push((Standing::Build, format!("{arm} must be built from source: {}", above(answers))));
             }
@@ -66,7 +68,8 @@ pub(super) fn decide(grounds: &Grounds<'_>) -> (Standing, Vec<String>) {
 
 /// Returns what else is in the way of a task that needs more than repairs.
 fn beyond(standing: Standing, found: &[(Standing, String)]) -> Option<String> {
-    let lies = |wanted: Standing| weight(wanted) < weight(standing) && found.iter().any(|(ground, _)| *ground == wanted);
+    let lies =
+        |wanted: Standing| weight(wanted) < weight(standing) && found.iter().any(|(ground, _)| *ground == wanted);
     let parts = [(Standing::MoreDevices, "more devices"), (Standing::Build, "a build from source")];
     let parts: Vec<&str> = parts.into_iter().filter(|(ground, _)| lies(*ground)).map(|(_, text)| text).collect();
     (!parts.is_empty()).then(|| format!("beyond that it needs {}", parts.join(" and ")))
@@ -134,7 +137,10 @@ mod tests {
         let ladder = BTreeMap::from([(ArmId::Baseline, answers)]);
         let grounds = Grounds { findings, bugs: &[], repairs: &[], recipes: &[], ladder: &ladder, has_workload: true };
         let (standing, reasons) = decide(&grounds);
-        assert_eq!((standing, reasons.iter().map(String::as_str).collect::<Vec<_>>()), (expected.0, expected.1.to_vec()));
+        assert_eq!(
+            (standing, reasons.iter().map(String::as_str).collect::<Vec<_>>()),
+            (expected.0, expected.1.to_vec())
+        );
     }
 
     const WHEEL: &[(Rung, RungVerdict)] = &[(Rung::Wheel, RungVerdict::Taken)];

@@ -70,7 +70,16 @@ fn command(engine: EngineKind) -> Vec<String> {
         EngineKind::Generic => return Vec::new(),
     };
     let words = [
-        "{python}", "-m", module, model, "{model}", "--host", "{host}", "--port", "{port}", "--served-model-name",
+        "{python}",
+        "-m",
+        module,
+        model,
+        "{model}",
+        "--host",
+        "{host}",
+        "--port",
+        "{port}",
+        "--served-model-name",
         "{served-model-name}",
     ];
     words.into_iter().map(str::to_owned).collect()

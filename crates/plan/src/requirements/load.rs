@@ -19,7 +19,7 @@ pub struct Lengths {
 }
 
 /// Lengths in vLLM's and SGLang's own benchmarks with conversations of `ShareGPT`: prompts of at most 1,024 tokens, with their
-/// answers at most 2,048; measured means with Llama's tokenizer.
+/// answers at most 2,048. The means are an estimate for tokenizers like Llama's.
 const SHAREGPT: (f64, f64, u64) = (220.0, 190.0, 2048);
 
 /// A prompt where nothing is known of it.

@@ -5,7 +5,7 @@
 //! `n` tokens takes `2 * active parameters * n / (0.6 * speed)`. A request of `n` tokens in and `m` out then takes
 //! `prompt + m * step(b) / b` of the devices' time, and the rate is its inverse. Of `e` experts of which each token takes `k`,
 //! `b` tokens touch the share `1 - (1 - k/e)^b`. Tensor parallelism multiplies bandwidth and speed by 0.85 per device.
-//! Real engines reach a half to a third of it.
+//! It is a bound, not a forecast: nothing here was measured on a device.
 
 use isobench_schema::workload::Workload;
 
