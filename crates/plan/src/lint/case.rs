@@ -8,8 +8,8 @@ use isobench_schema::measurement::MetricName;
 use isobench_schema::workload::Workload;
 
 use super::given::Given;
+use super::registry;
 use super::traits::Traits;
-use super::{pattern, registry};
 use crate::knowledge::Knowledge;
 use crate::knowledge::devices::DeviceRow;
 
@@ -70,11 +70,6 @@ impl<'a> Case<'a> {
     /// Returns whether the task's engine is this one.
     pub(super) fn is(&self, engine: EngineKind) -> bool {
         self.task.engine == engine
-    }
-
-    /// Returns whether one of the patterns matches the subject.
-    pub(super) fn subject_is(&self, patterns: &[String]) -> bool {
-        self.subject().is_some_and(|subject| pattern::any(patterns, subject))
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Condition {
     pub model_trait: Option<String>,
     /// A trait that the model doesn't have.
     pub no_trait: Option<String>,
-    /// A pattern of the model's name.
+    /// A pattern of the model's name, in lower case.
     pub model: Option<String>,
     /// Patterns of the model's name, one of which matches.
     #[serde(default)]
@@ -43,15 +43,12 @@ pub struct Condition {
     pub devices: Option<u32>,
     /// A compute capability below which the planned NVIDIA device is.
     pub capability_below: Option<(u32, u32)>,
-    /// Patterns of the subject.
-    pub subject: Option<Vec<String>>,
 }
 
 impl Condition {
     /// Returns whether a task meets it; absent: too little is known.
     pub(super) fn holds(&self, case: &Case<'_>) -> Option<bool> {
-        let subject = self.subject.as_ref().is_none_or(|patterns| case.subject_is(patterns));
-        let parts = [self.command(case), self.of_model(case), self.of_device(case), Some(subject)];
+        let parts = [self.command(case), self.of_model(case), self.of_device(case)];
         if parts.contains(&Some(false)) {
             return Some(false);
         }
@@ -89,9 +86,9 @@ impl Condition {
 
     fn of_model(&self, case: &Case<'_>) -> Option<bool> {
         let patterns: Vec<&String> = self.model.iter().chain(&self.any_model).collect();
-        let named = match case.model() {
+        let named = match case.model().map(str::to_lowercase) {
             _ if patterns.is_empty() => Some(true),
-            Some(name) => Some(patterns.iter().any(|wanted| pattern::matches(wanted, name))),
+            Some(name) => Some(patterns.iter().any(|wanted| pattern::matches(wanted, &name))),
             None => None,
         };
         if named == Some(false) || (self.model_trait.is_none() && self.no_trait.is_none()) {

@@ -3,7 +3,7 @@
 use isobench_schema::assessment::Finding;
 
 use super::case::{Case, finding};
-use super::changed::product_files;
+use super::changed::Changed;
 use super::{condition, ids, pattern};
 use crate::knowledge::coverage::{ModelFile, Need};
 
@@ -26,34 +26,32 @@ struct Unmet<'k> {
 
 /// Finds commits of which the workload runs nothing, by the table of what code needs. A file of which the table says nothing
 /// counts as run.
-pub(super) fn change_not_exercised(case: &Case<'_>) -> Vec<Finding> {
-    let files = product_files(case);
-    if files.is_empty() {
+pub(super) fn change_not_exercised(case: &Case<'_>, changed: &Changed<'_>) -> Vec<Finding> {
+    if changed.files.is_empty() {
         return if case.files().is_empty() { Vec::new() } else { vec![nothing_runs(case)] };
     }
     let needs: Vec<&Need> = case.knowledge.coverage.need.iter().filter(|need| applies(need, case)).collect();
     let of_commit: Vec<Unmet<'_>> = needs
         .iter()
-        .filter(|need| case.subject_is(&need.subjects) && files.iter().any(|file| pattern::any(&need.paths, file)))
+        .filter(|need| changed.subject_is(&need.subjects) && changed.has(&need.paths))
         .filter(|need| is_unmet(need, case))
         .map(|need| unmet(need))
         .collect();
-    let of_files: Vec<Vec<Unmet<'_>>> = files.iter().map(|file| of_file(file, &needs, case)).collect();
+    let of_files: Vec<Vec<Unmet<'_>>> = changed.files.iter().map(|file| of_file(file, &needs, case)).collect();
     if of_files.iter().any(Vec::is_empty) {
-        return if of_commit.is_empty() { Vec::new() } else { vec![not_used(case, &files, of_commit)] };
+        return if of_commit.is_empty() { Vec::new() } else { vec![not_used(case, changed, of_commit)] };
     }
     let all: Vec<Unmet<'_>> = of_commit.into_iter().chain(of_files.into_iter().flatten()).collect();
     // Another family's file changed beside others says nothing of what is needed.
     let telling = |reason: &Unmet<'_>| reason.of == Of::Feature;
-    let only_families = !all.iter().any(telling) || other_family(case).is_some();
-    vec![not_run(&files, all.into_iter().filter(|reason| only_families || telling(reason)).collect())]
+    let only_families = !all.iter().any(telling) || other_family(case, changed).is_some();
+    vec![not_run(changed, all.into_iter().filter(|reason| only_families || telling(reason)).collect())]
 }
 
 /// Returns the model file of another family, if every changed file that matters is one.
-pub(super) fn other_family<'a>(case: &Case<'a>) -> Option<(&'a ModelFile, Vec<&'a str>)> {
-    let files = product_files(case);
-    let rows: Vec<&ModelFile> = files.iter().map(|file| foreign(file, case)).collect::<Option<_>>()?;
-    Some((*rows.first()?, files))
+pub(super) fn other_family<'a>(case: &Case<'a>, changed: &Changed<'_>) -> Option<&'a ModelFile> {
+    let rows: Vec<&ModelFile> = changed.files.iter().map(|file| foreign(file, case)).collect::<Option<_>>()?;
+    rows.first().copied()
 }
 
 fn applies(need: &Need, case: &Case<'_>) -> bool {
@@ -90,8 +88,9 @@ fn foreign<'k>(file: &str, case: &Case<'k>) -> Option<&'k ModelFile> {
     let mut rows = case.knowledge.coverage.model_file.iter().filter(|row| pattern::any(&row.paths, file)).peekable();
     let first = *rows.peek()?;
     let architectures = case.traits.map_or(&[][..], |traits| traits.architectures.as_slice());
+    let model = model.to_lowercase();
     let runs = |row: &ModelFile| {
-        pattern::any(&row.models, model) || architectures.iter().any(|name| row.architectures.contains(name))
+        pattern::any(&row.models, &model) || architectures.iter().any(|name| row.architectures.contains(name))
     };
     if rows.any(runs) { None } else { Some(first) }
 }
@@ -108,19 +107,19 @@ fn nothing_runs(case: &Case<'_>) -> Finding {
 }
 
 /// Returns a finding for a commit whose subject names what the workload doesn't use; some of its files may run all the same.
-fn not_used(case: &Case<'_>, files: &[&str], reasons: Vec<Unmet<'_>>) -> Finding {
-    let mut found = not_run(files, reasons);
-    found.message = found.message.replace(
-        "the workload doesn't run the changed code, which needs",
-        "the workload doesn't use what the commit is about, which needs",
-    );
+fn not_used(case: &Case<'_>, changed: &Changed<'_>, reasons: Vec<Unmet<'_>>) -> Finding {
+    let mut found = unexercised("use what the commit is about", changed, reasons);
     found.evidence.extend(case.subject().map(|subject| format!("its subject is \u{201c}{subject}\u{201d}")));
     found
 }
 
-fn not_run(files: &[&str], reasons: Vec<Unmet<'_>>) -> Finding {
+fn not_run(changed: &Changed<'_>, reasons: Vec<Unmet<'_>>) -> Finding {
+    unexercised("run the changed code", changed, reasons)
+}
+
+fn unexercised(doesnt: &str, changed: &Changed<'_>, reasons: Vec<Unmet<'_>>) -> Finding {
     let mut needs: Vec<String> = Vec::new();
-    let mut evidence: Vec<String> = vec![format!("changed: {}", files.join(", "))];
+    let mut evidence: Vec<String> = vec![format!("changed: {}", changed.list())];
     for reason in reasons {
         let line = format!("{} ({})", reason.because, reason.source);
         if !needs.contains(&reason.needs) {
@@ -131,8 +130,8 @@ fn not_run(files: &[&str], reasons: Vec<Unmet<'_>>) -> Finding {
         }
     }
     let needs = needs.join("; and ");
-    let message = format!("the workload doesn't run the changed code, which needs {needs}");
-    let mut found = finding(ids::CHANGE_NOT_EXERCISED, files.first().copied().unwrap_or("files"), message);
+    let message = format!("the workload doesn't {doesnt}, which needs {needs}");
+    let mut found = finding(ids::CHANGE_NOT_EXERCISED, changed.files.first().copied().unwrap_or("files"), message);
     found.evidence = evidence;
     found.fix = format!("Give a workload with {needs}.");
     found

@@ -3,8 +3,8 @@
 use isobench_schema::assessment::{Finding, Severity};
 
 use super::case::{Case, finding};
-use super::changed::product_files;
-use super::{ids, pattern};
+use super::changed::Changed;
+use super::ids;
 use crate::knowledge::devices::Vendor;
 use crate::knowledge::hardware::Hardware;
 
@@ -12,10 +12,9 @@ use crate::knowledge::hardware::Hardware;
 ///
 /// If all files that matter run on nothing else, the finding is an error; if only the subject says so, a warning, since the
 /// files are shared.
-pub(super) fn hardware_wrong(case: &Case<'_>) -> Vec<Finding> {
-    let files = product_files(case);
+pub(super) fn hardware_wrong(case: &Case<'_>, changed: &Changed<'_>) -> Vec<Finding> {
     let others = case.knowledge.hardware.hardware.iter().filter(|row| applies(row, case) && !is_planned(row, case));
-    let mut found: Vec<Finding> = others.filter_map(|row| of(row, case, &files)).collect();
+    let mut found: Vec<Finding> = others.filter_map(|row| of(row, case, changed)).collect();
     // The firmest one says it all.
     found.sort_by_key(|finding| finding.severity);
     found.truncate(1);
@@ -34,21 +33,22 @@ fn is_planned(row: &Hardware, case: &Case<'_>) -> bool {
     row.vendor == Some(vendor) && row.capability.is_none_or(|needed| capability.is_some_and(|has| has >= needed))
 }
 
-fn of(row: &Hardware, case: &Case<'_>, files: &[&str]) -> Option<Finding> {
-    let all = !files.is_empty() && files.iter().all(|file| pattern::any(&row.paths, file));
-    let said = case.subject_is(&row.subjects);
-    if !all && (!said || files.is_empty()) {
+fn of(row: &Hardware, case: &Case<'_>, changed: &Changed<'_>) -> Option<Finding> {
+    let all = changed.is_all(&row.paths);
+    let said = changed.subject_is(&row.subjects);
+    let first = changed.files.first().copied()?;
+    if !all && !said {
         return None;
     }
     let planned = case.device.map_or("an NVIDIA device", |device| device.name.as_str());
     let message = format!("the change is for {}, and {planned} is planned", row.name);
-    let mut found = finding(ids::HARDWARE_WRONG, files.first().copied().unwrap_or("subject"), message);
+    let mut found = finding(ids::HARDWARE_WRONG, first, message);
     if all {
-        found.evidence.push(format!("every changed file that matters is of it: {}", files.join(", ")));
+        found.evidence.push(format!("every changed file that matters is of it: {}", changed.list()));
         found.evidence.push(row.because.clone());
     } else {
         found.severity = Severity::Warning;
-        found.evidence.push(format!("changed: {}, which may run on other hardware too", files.join(", ")));
+        found.evidence.push(format!("changed: {}, which may run on other hardware too", changed.list()));
     }
     found
         .evidence

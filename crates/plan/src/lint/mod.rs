@@ -23,34 +23,37 @@ mod traits;
 
 use isobench_schema::assessment::Finding;
 
+use changed::Changed;
+
 pub use case::Case;
 pub use given::Given;
 pub use registry::{Repairs, Rule, rule, rules};
 pub use traits::{TRAITS, Traits};
 
-/// A rule: what it finds in a task.
-type Check = fn(&Case<'_>) -> Vec<Finding>;
+/// A rule: what it finds in a task, given what the commit changes.
+type Check = fn(&Case<'_>, &Changed<'_>) -> Vec<Finding>;
 
 /// Every rule that isn't about the command's own grammar, in the order of [`ids::ALL`].
 const CHECKS: &[Check] = &[
-    row::no_command,
-    model::model_missing,
+    |case, _| row::no_command(case),
+    |case, _| model::model_missing(case),
     model::model_contradiction,
-    model::architecture_unsupported,
-    conflict::feature_conflict,
+    |case, _| model::architecture_unsupported(case),
+    |case, _| conflict::feature_conflict(case),
     hardware::hardware_wrong,
-    devices::devices_too_few,
-    devices::model_too_large,
-    load::throughput_at_fixed_rate,
-    load::rate_beyond_service,
-    row::revert,
+    |case, _| devices::devices_too_few(case),
+    |case, _| devices::model_too_large(case),
+    |case, _| load::throughput_at_fixed_rate(case),
+    |case, _| load::rate_beyond_service(case),
+    |case, _| row::revert(case),
     coverage::change_not_exercised,
-    load::too_few_requests,
-    row::revision_unknown,
+    |case, _| load::too_few_requests(case),
+    |case, _| row::revision_unknown(case),
 ];
 
 /// Returns what the rules find in a task, in the order of [`ids::ALL`]; the command's own faults are in
 /// [`crate::command::Fitted::findings`].
 pub fn lint(case: &Case<'_>) -> Vec<Finding> {
-    CHECKS.iter().flat_map(|check| check(case)).collect()
+    let changed = Changed::of(case);
+    CHECKS.iter().flat_map(|check| check(case, &changed)).collect()
 }

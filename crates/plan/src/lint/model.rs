@@ -5,6 +5,7 @@ use isobench_schema::environment::EngineKind;
 use isobench_schema::ids::Moment;
 
 use super::case::{Case, finding};
+use super::changed::Changed;
 use super::coverage::other_family;
 use super::ids;
 use super::traits::Traits;
@@ -25,8 +26,8 @@ pub(super) fn model_missing(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// Finds models that aren't the one the row, the commit or the engine can mean.
-pub(super) fn model_contradiction(case: &Case<'_>) -> Vec<Finding> {
-    [row_against_command(case), model_against_files(case), form(case)].into_iter().flatten().collect()
+pub(super) fn model_contradiction(case: &Case<'_>, changed: &Changed<'_>) -> Vec<Finding> {
+    [row_against_command(case), model_against_files(case, changed), form(case)].into_iter().flatten().collect()
 }
 
 fn row_against_command(case: &Case<'_>) -> Option<Finding> {
@@ -42,13 +43,13 @@ fn row_against_command(case: &Case<'_>) -> Option<Finding> {
     Some(found)
 }
 
-fn model_against_files(case: &Case<'_>) -> Option<Finding> {
+fn model_against_files(case: &Case<'_>, changed: &Changed<'_>) -> Option<Finding> {
     let model = case.model().filter(|model| !is_placeholder(model))?;
-    let (row, files) = other_family(case)?;
+    let row = other_family(case, changed)?;
     let message = format!("the commit changes {} models only, and `{model}` isn't one", row.family);
     let mut found = finding(ids::MODEL_CONTRADICTION, model, message);
     found.severity = Severity::Warning;
-    found.evidence.push(format!("changed: {}", files.join(", ")));
+    found.evidence.push(format!("changed: {}", changed.list()));
     found.evidence.extend(case.subject().map(|subject| format!("its subject is \u{201c}{subject}\u{201d}")));
     found.fix = format!("Name a {} model, such as `{}`.", row.family, row.example);
     Some(found)
@@ -117,20 +118,17 @@ fn loadable_proxy<'k>(case: &Case<'k>, row: &'k ModelRow, moment: &Moment) -> Op
         other.form == ModelForm::Transformers
             && traits.is_some_and(|traits| unloadable(case.knowledge, case.task.engine, &traits, moment).is_none())
     };
-    let near = |other: &&ModelRow| loads(other) && apart(other).is_some_and(|apart| apart <= NEAR.ln());
+    let near = |other: &&ModelRow| apart(other).is_some_and(|apart| apart <= NEAR.ln()) && loads(other);
     let proxies = row.proxies.iter().filter_map(|name| models.find(name));
     let first = proxies.filter(near).map(|row| row.name.as_str()).next();
     first.or_else(|| {
         let architecture = Traits::of_row(row)?.architectures;
         let same = |other: &&ModelRow| Traits::of_row(other).is_some_and(|traits| traits.architectures == architecture);
-        let rank = |other: &ModelRow| {
-            (apart(other).unwrap_or(f64::MAX), 1.0 - strsim::normalized_levenshtein(&other.name, &row.name))
-        };
-        let by_rank = |a: &&ModelRow, b: &&ModelRow| {
-            let (a, b) = (rank(a), rank(b));
-            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
-        };
-        models.rows().iter().filter(same).filter(near).min_by(by_rank).map(|row| row.name.as_str())
+        let far = |other: &ModelRow| apart(other).unwrap_or(f64::MAX);
+        let alike = |other: &ModelRow| strsim::normalized_levenshtein(&other.name, &row.name);
+        let by_rank =
+            |a: &&ModelRow, b: &&ModelRow| far(a).total_cmp(&far(b)).then_with(|| alike(b).total_cmp(&alike(a)));
+        models.rows().iter().filter(near).filter(same).min_by(by_rank).map(|row| row.name.as_str())
     })
 }
 

@@ -1,19 +1,28 @@
 //! Patterns over paths, names and subjects, in which `*` stands for any text.
 
-/// Returns whether a pattern matches a whole text. Letters match whatever their case.
+/// Returns whether a pattern matches a whole text, letter for letter: texts whose case says nothing are given in lower case.
+///
+/// Nothing is allocated: a plan of many tasks asks this millions of times.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (pattern.to_ascii_lowercase(), text.to_ascii_lowercase());
-    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
-    let Some(mut left) = text.strip_prefix(first) else { return false };
-    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
-    for part in middle.split('*').filter(|part| !part.is_empty()) {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut left) = text.strip_prefix(head) else { return false };
+    let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
+    if !left.ends_with(tail) {
+        return false;
+    }
+    let mut parts = middle.split('*').filter(|part| !part.is_empty()).peekable();
+    while let Some(part) = parts.next() {
+        // Whether a text is there is told faster than where; for the last part before an open end that is enough.
+        if tail.is_empty() && parts.peek().is_none() {
+            return left.contains(part);
+        }
         // The earliest place leaves the most for what follows.
-        match left.find(part) {
-            Some(at) => left = left.get(at + part.len()..).unwrap_or(""),
+        match left.split_once(part) {
+            Some((_, rest)) => left = rest,
             None => return false,
         }
     }
-    left.ends_with(last)
+    left.ends_with(tail)
 }
 
 /// Returns whether one of the patterns matches.
@@ -32,8 +41,9 @@ mod tests {
             ("vllm/v1/*", "vllm/v10", false),
             ("*neuron*", "vllm/worker/neuron_worker.py", true),
             ("*neuron*", "vllm/worker/worker.py", false),
-            ("[v1]*", "[V1][Minor] Cache", true),
-            ("[v1]*", "[Frontend][V1] x", false),
+            ("[v1]*", "[v1][minor] cache", true),
+            ("[v1]*", "[frontend][v1] x", false),
+            ("[v1]*", "[V1] x", false),
             ("a*b", "ab", true),
             ("ab*b", "ab", false),
             ("a*b*c", "a-c-b", false),

@@ -12,6 +12,13 @@ fn check_span(id: &str, since: Option<&Moment>, until: Option<&Moment>) {
     assert!(since.is_none() || until.is_none() || since < until, "{id} ends before it begins");
 }
 
+/// Subjects and names of models are matched in lower case.
+fn check_lower(patterns: &[String]) {
+    for pattern in patterns {
+        assert_eq!(*pattern, pattern.to_lowercase());
+    }
+}
+
 fn check_condition(id: &str, condition: &Condition) {
     for name in condition.model_trait.iter().chain(&condition.no_trait) {
         assert!(TRAITS.contains(&name.as_str()), "{id}: `{name}` is no trait");
@@ -23,6 +30,8 @@ fn check_condition(id: &str, condition: &Condition) {
         given.push(name, Vec::new());
         assert!(given.values(name).is_some(), "{id}: `{name}` isn't the main spelling");
     }
+    check_lower(&condition.any_model);
+    check_lower(condition.model.as_slice());
     assert_ne!(condition, &Condition::default(), "{id}: a condition asks nothing");
 }
 
@@ -37,11 +46,13 @@ fn what_code_needs_is_told_whole() {
         assert!(need.source.contains("git:") || need.source.contains("vllm-failures"), "{}", need.id);
         check_span(&need.id, need.since.as_ref(), need.until.as_ref());
         need.any.iter().for_each(|condition| check_condition(&need.id, condition));
+        check_lower(&need.subjects);
     }
     for row in &coverage.model_file {
+        check_lower(&row.models);
         let models = &Knowledge::embedded().models;
         let known = models.find(&row.example).and_then(Traits::of_row);
-        let runs = row.models.iter().any(|pattern| crate::lint::pattern::matches(pattern, &row.example));
+        let runs = row.models.iter().any(|pattern| crate::lint::pattern::matches(pattern, &row.example.to_lowercase()));
         assert!(runs, "{}: `{}` isn't one of its models", row.family, row.example);
         if let Some(traits) = known {
             assert!(traits.architectures.iter().any(|name| row.architectures.contains(name)), "{}", row.family);
@@ -61,6 +72,7 @@ fn conflicts_and_hardware_are_told_whole() {
     for row in &Knowledge::embedded().hardware.hardware {
         assert!(!row.paths.is_empty() || !row.subjects.is_empty(), "{}", row.name);
         assert!(!row.source.is_empty(), "{}", row.name);
+        check_lower(&row.subjects);
         check_span(&row.name, row.since.as_ref(), row.until.as_ref());
     }
 }
