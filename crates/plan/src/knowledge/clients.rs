@@ -1,6 +1,5 @@
 //! What benchmark programs send by themselves, over time.
 
-use isobench_schema::environment::EngineKind;
 use isobench_schema::ids::Moment;
 use isobench_schema::tool::Tool;
 use serde::Deserialize;
@@ -61,8 +60,8 @@ pub struct Sampling {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ExactRatio {
-    /// The engine.
-    pub engine: EngineKind,
+    /// The programs.
+    pub tools: Vec<Tool>,
     /// The first moment at which it is so; absent: from the beginning.
     #[serde(default)]
     pub since: Option<Moment>,
@@ -95,9 +94,10 @@ impl Clients {
         self.sampling.iter().find(|row| row.tool == tool && holds(row.since.as_ref(), row.until.as_ref(), moment))
     }
 
-    /// Returns the ratio at which random lengths are exact at a moment.
-    pub fn exact_ratio(&self, engine: EngineKind, moment: &Moment) -> Option<f64> {
-        let row = |row: &&ExactRatio| row.engine == engine && holds(row.since.as_ref(), row.until.as_ref(), moment);
+    /// Returns the ratio at which a program's random lengths are exact at a moment.
+    pub fn exact_ratio(&self, tool: Tool, moment: &Moment) -> Option<f64> {
+        let row =
+            |row: &&ExactRatio| row.tools.contains(&tool) && holds(row.since.as_ref(), row.until.as_ref(), moment);
         self.exact_ratio.iter().find(row).map(|row| row.ratio)
     }
 }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_ratio_of_exact_lengths_changed_its_meaning() {
         let clients = Clients::embedded();
-        let at = |text: &str| clients.exact_ratio(EngineKind::Vllm, &Moment::new(text).unwrap());
+        let at = |text: &str| clients.exact_ratio(Tool::BenchmarkServing, &Moment::new(text).unwrap());
         assert_eq!(at("2025-04-10T22:31:16Z"), Some(1.0));
         assert_eq!(at("2025-04-10T22:31:17Z"), Some(0.0));
     }

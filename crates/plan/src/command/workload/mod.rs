@@ -48,7 +48,7 @@ pub fn derive(fitted: &Fitted<'_>, clients: &Clients, vocabulary_size: Option<u3
     let mut draft = Draft {
         fitted,
         sampling: clients.sampling(fitted.tool, &fitted.moment),
-        exact_ratio: clients.exact_ratio(fitted.tool.engine(), &fitted.moment),
+        exact_ratio: clients.exact_ratio(fitted.tool, &fitted.moment),
         vocabulary_size,
         repairs: Vec::new(),
         findings: Vec::new(),

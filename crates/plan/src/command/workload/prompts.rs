@@ -66,6 +66,9 @@ impl Draft<'_, '_> {
                 options.insert(bare(name), OptionValue::Whole(i64::from(length)));
             }
         }
+        if let ("random", Some(ratio)) = (dataset.as_str(), self.rate("--random-range-ratio")) {
+            options.entry("random-range-ratio".to_owned()).or_insert(OptionValue::Number(ratio));
+        }
         Some((Prompts::Dataset { name: dataset, options }, output_tokens))
     }
 
