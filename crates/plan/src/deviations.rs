@@ -78,6 +78,9 @@ fn of_recipe(recipe: Recipe) -> Deviation {
             let run = format!("{} {}", alias.name, alias.version);
             packages("environment.aliases", "packages under their own names", run)
         }
+        Recipe::StubModule { path } => {
+            packages("environment.stub-modules", "the modules of the packages that are asked for", path)
+        }
         Recipe::OverlayPackage { package } => deviation(
             DeviationKind::ReleaseOverlay,
             "environment.overlay",

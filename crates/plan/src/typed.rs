@@ -264,6 +264,7 @@ fn python(draft: &mut Draft<'_>) -> Python {
         no_dependencies: draft.list("environment.no-dependencies"),
         extra_indexes: draft.list("environment.extra-indexes"),
         aliases: aliases.iter().filter_map(alias).collect(),
+        stub_modules: Vec::new(),
     })
 }
 

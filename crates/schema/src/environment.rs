@@ -136,6 +136,16 @@ pub struct PackageAlias {
     pub version: String,
 }
 
+/// A module that is written into the folder of packages, in the place of one that can't be had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StubModule {
+    /// Its file there, such as `pyairports/airports.py`; the folders above it become packages.
+    pub path: String,
+    /// What is in it.
+    pub content: String,
+}
+
 /// The Python that an arm runs on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -165,6 +175,9 @@ pub struct Venv {
     pub extra_indexes: Vec<String>,
     /// Second names of installed packages.
     pub aliases: Vec<PackageAlias>,
+    /// Modules that stand in for those of packages that can't be had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stub_modules: Vec<StubModule>,
 }
 
 /// A change that makes an environment run which wouldn't otherwise, or not as cheaply. It is applied in every arm alike, is
@@ -187,6 +200,11 @@ pub enum Recipe {
         /// The second name and its version.
         alias: PackageAlias,
     },
+    /// A module stands in for one that can't be had.
+    StubModule {
+        /// Its file in the folder of packages.
+        path: String,
+    },
     /// The native files of an installed package stand in for those that the revision would be built to.
     OverlayPackage {
         /// The package.
@@ -205,6 +223,7 @@ impl Recipe {
             recipes.extend(venv.overrides.iter().map(replace));
             recipes.extend(venv.no_dependencies.iter().map(leave));
             recipes.extend(venv.aliases.iter().map(alias));
+            recipes.extend(venv.stub_modules.iter().map(|stub| Self::StubModule { path: stub.path.clone() }));
         }
         recipes.extend(overlay.map(|package| Self::OverlayPackage { package: package.to_owned() }));
         recipes

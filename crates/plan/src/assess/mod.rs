@@ -121,18 +121,21 @@ pub fn assess(task: &CommitTask, facts: &Facts, knowledge: &Knowledge, options: 
         recipes.retain(|recipe| !is_for_builds(&recipe.id, knowledge));
     }
     let mut repairs = [load.repairs.clone(), sources.deviations.clone()].concat();
+    let mut left = Vec::new();
+    let planned = task::task(&subject, &load, &sources).map(|mut task| {
+        let applied = recipe::apply(&recipes, &mut task.environment, &mut task.server);
+        repairs.extend(applied.deviations);
+        left = applied.left;
+        task
+    });
     let (standing, reasons) = standing::decide(&standing::Grounds {
         findings: &findings,
         bugs: &recipe::bugs(&case),
         repairs: &load.repairs,
         recipes: &recipes,
+        left: &left,
         ladder: &sources.ladder,
         has_workload: load.workload.is_some(),
-    });
-    let planned = task::task(&subject, &load, &sources).map(|mut task| {
-        let applied = recipe::apply(&recipes, &mut task.environment, &mut task.server);
-        repairs.extend(applied.deviations);
-        task
     });
     let cost = load.cost(&subject, &sources);
     let assessment = Assessment {

@@ -9,6 +9,7 @@ use isobench_schema::ids::ArmId;
 
 use crate::knowledge::bugs::Bug;
 use crate::lint::ids;
+use crate::recipe::Left;
 
 /// What a standing is decided from.
 pub(super) struct Grounds<'a> {
@@ -17,6 +18,8 @@ pub(super) struct Grounds<'a> {
     pub(super) bugs: &'a [&'a Bug],
     pub(super) repairs: &'a [Deviation],
     pub(super) recipes: &'a [NeededRecipe],
+    /// Recipes that can't be carried out.
+    pub(super) left: &'a [Left],
     pub(super) ladder: &'a BTreeMap<ArmId, Vec<RungAnswer>>,
     /// Whether the command was read and fitted, or a preset stands in for it.
     pub(super) has_workload: bool,
@@ -33,6 +36,10 @@ pub(super) fn decide(grounds: &Grounds<'_>) -> (Standing, Vec<String>) {
     }
     let deadly = grounds.bugs.iter().filter(|bug| bug.recipe.is_none());
     found.extend(deadly.map(|bug| (Standing::Cannot, format!("{}: {}", bug.id, bug.title))));
+    let left = grounds.left.iter();
+    found.extend(
+        left.map(|left| (Standing::Cannot, format!("recipe {} can't be carried out: {}", left.id, left.reason))),
+    );
     if !grounds.has_workload && found.is_empty() {
         found.push((Standing::Cannot, "no workload can be derived from the command".to_owned()));
     }
@@ -135,7 +142,8 @@ mod tests {
     fn check(findings: &[Finding], rungs: &[(Rung, RungVerdict)], expected: (Standing, &[&str])) {
         let answers = rungs.iter().map(|&(rung, verdict)| answer(rung, verdict)).collect();
         let ladder = BTreeMap::from([(ArmId::Baseline, answers)]);
-        let grounds = Grounds { findings, bugs: &[], repairs: &[], recipes: &[], ladder: &ladder, has_workload: true };
+        let grounds =
+            Grounds { findings, bugs: &[], repairs: &[], recipes: &[], left: &[], ladder: &ladder, has_workload: true };
         let (standing, reasons) = decide(&grounds);
         assert_eq!(
             (standing, reasons.iter().map(String::as_str).collect::<Vec<_>>()),

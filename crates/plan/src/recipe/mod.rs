@@ -9,7 +9,7 @@ mod tests;
 
 use isobench_schema::assessment::NeededRecipe;
 use isobench_schema::deviation::{Deviation, DeviationKind};
-use isobench_schema::environment::{Python, Venv};
+use isobench_schema::environment::{Python, StubModule, Venv};
 use isobench_schema::ids::Moment;
 use isobench_schema::task::{OptionValue, ServerSpec, TaskEnvironment};
 
@@ -161,9 +161,13 @@ fn put(row: &RecipeRow, environment: &mut TaskEnvironment, server: &mut ServerSp
             }
             (false, None) => Fate::Left(NO_VENV),
         },
-        Action::StubModule { .. } => Fate::Left(
-            "isobench writes no modules into site-packages; the engine ends at its start with `No module named`",
-        ),
+        Action::StubModule { module, content } => match packages(environment) {
+            Some(venv) => {
+                venv.stub_modules.push(StubModule { path: module.clone(), content: content.clone() });
+                Fate::Put("environment.stub-modules")
+            }
+            None => Fate::Left(NO_VENV),
+        },
         Action::KeepFile { .. } => Fate::Anyway("every arm runs the Python files of its own revision's tree"),
         Action::Variable { name, value } => {
             if server.environment.contains_key(name) {

@@ -293,14 +293,14 @@ fn recipes_go_into_the_task_and_what_cannot_is_said() {
 }
 
 #[test]
-fn a_stub_is_left_to_people_and_build_tools_are_for_builds() {
+fn a_stub_takes_the_place_of_a_lost_module_and_build_tools_are_for_builds() {
     let recipes = at("2024-07-01T00:00:00Z").with(needed);
     let (mut environment, mut server) = (environment(&["build"]), server());
     let applied = apply(&recipes, &mut environment, &mut server);
     let Python::Venv(venv) = &environment.python else { panic!("a venv") };
     assert_eq!(venv.requirements, ["transformers<4.49", "outlines<0.1", "setuptools<77", "cmake<4"]);
-    let left: Vec<&str> = applied.left.iter().map(|left| left.id.as_str()).collect();
-    assert_eq!(left, ["pyairports-stub"]);
+    let stubs: Vec<&str> = venv.stub_modules.iter().map(|stub| stub.path.as_str()).collect();
+    assert_eq!((stubs, applied.left.len()), (vec!["pyairports/airports.py"], 0));
 }
 
 #[test]

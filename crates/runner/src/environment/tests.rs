@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Instant;
 
-use isobench_schema::environment::{EnvironmentSpec, PackageAlias, Patch, Python, StaticProof, Venv};
+use isobench_schema::environment::{EnvironmentSpec, PackageAlias, Patch, Python, StaticProof, StubModule, Venv};
 use isobench_schema::ids::Digest;
 
 use super::fixture::{Place, TestRepository, dig, listing};
@@ -304,6 +304,24 @@ fn a_virtual_environment_is_made_without_a_network_and_shared() {
     assert_eq!(failure.class, FailureClass::EnvironmentModified);
     evict(&first).unwrap();
     assert!(prove(&place, &prepared(&place, &spec), &spec).is_ok());
+}
+
+#[test]
+fn a_module_stands_in_for_one_that_cannot_be_had() {
+    let place = Place::new();
+    let repository = place.repository(ENGINE);
+    let stub = |path: &str| StubModule { path: path.to_owned(), content: "LIST = [1]\n".to_owned() };
+    let mut spec = repository.spec();
+    spec.python = Python::Venv(Venv { stub_modules: vec![stub("lost/deep/names.py")], ..Venv::default() });
+    let made = prepared(&place, &spec);
+    let program = made.python.as_ref().unwrap();
+    let code = "import lost, lost.deep.names; print(lost.deep.names.LIST)";
+    let output = std::process::Command::new(program).args(["-c", code]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "[1]\n", "{}", String::from_utf8_lossy(&output.stderr));
+    for bad in ["../x.py", "/x.py", "a//b.py", "a-b.py", "1a.py", "x.so", ".py"] {
+        spec.python = Python::Venv(Venv { stub_modules: vec![stub(bad)], ..Venv::default() });
+        assert_eq!(failure_of(&place, &spec).class, FailureClass::PackageInstallFailed, "{bad}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use isobench_schema::environment::{PackageAlias, Venv};
+use isobench_schema::environment::{PackageAlias, StubModule, Venv};
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::format::Stored;
 use isobench_schema::ids::Digest;
@@ -83,6 +83,7 @@ impl VenvRecord {
 /// Takes the virtual environment with these packages from the cache, or makes it there.
 pub(super) fn ensure(venv: &Venv, context: &PrepareContext<'_>) -> Result<(Interpreter, VenvRecord), Stop> {
     check_aliases(&venv.aliases)?;
+    check_stubs(&venv.stub_modules)?;
     let base = interpreter::base(venv.python.as_deref(), context)?;
     let key = serde_json::json!({ "venv": venv, "base": base.program, "python_version": base.version });
     let folder = context.cache.join("venvs").join(Digest::of_json(&key)?.as_str());
@@ -110,6 +111,10 @@ fn make(venv: &Venv, base: &Interpreter, folder: &Path, context: &PrepareContext
     for alias in &venv.aliases {
         let Some(site) = before.site_packages.first() else { break };
         write_alias(site, alias).map_err(EnvironmentError::write(site))?;
+    }
+    for stub in &venv.stub_modules {
+        let Some(site) = before.site_packages.first() else { break };
+        write_stub(site, stub)?;
     }
     let found = inspect(&program, context)?;
     let look = Look::at(&place).map_err(EnvironmentError::read(&place))?;
@@ -147,6 +152,45 @@ fn write_alias(site: &Path, PackageAlias { name, version }: &PackageAlias) -> st
     let mut file = std::fs::File::create(folder.join("METADATA"))?;
     write!(file, "Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")?;
     std::fs::write(folder.join("INSTALLER"), "isobench\n")
+}
+
+/// Refuses modules that would be written outside the folder of packages, or that Python couldn't import.
+fn check_stubs(stubs: &[StubModule]) -> Result<(), Failure> {
+    let is_name = |part: &str| {
+        let good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        part.bytes().all(good) && part.as_bytes().first().is_some_and(|byte| !byte.is_ascii_digit())
+    };
+    let good = |path: &str| path.strip_suffix(".py").is_some_and(|module| module.split('/').all(is_name));
+    match stubs.iter().find(|stub| !good(&stub.path)) {
+        None => Ok(()),
+        Some(StubModule { path, .. }) => {
+            let message = format!("`{path}` is no file of a Python module");
+            Err(Failure::new(FailureStage::Dataset, FailureClass::PackageInstallFailed, message))
+        }
+    }
+}
+
+/// Writes a module and makes the folders above it packages. What a package brought is never replaced.
+fn write_stub(site: &Path, StubModule { path, content }: &StubModule) -> Result<(), Stop> {
+    let file = site.join(path);
+    let exists = |file: &Path| {
+        let message = format!("the module `{path}` is to be written, and a package brought `{}`", file.display());
+        Failure::new(FailureStage::Build, FailureClass::PackageInstallFailed, message)
+    };
+    if file.exists() {
+        return Err(exists(&file).into());
+    }
+    let mut folder = site.to_owned();
+    for part in Path::new(path).parent().into_iter().flat_map(Path::components) {
+        folder.push(part);
+        std::fs::create_dir_all(&folder).map_err(EnvironmentError::write(&folder))?;
+        let init = folder.join("__init__.py");
+        if !init.exists() {
+            std::fs::write(&init, "").map_err(EnvironmentError::write(&init))?;
+        }
+    }
+    std::fs::write(&file, content).map_err(EnvironmentError::write(&file))?;
+    Ok(())
 }
 
 /// Waits until every file of `folder` is on the disk, along with all else on its file system.
