@@ -1,6 +1,7 @@
 //! From a dataset and facts to a plan: every choice of a run, made once.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use isobench_schema::assessment::{Assessment, RevisionFacts};
 use isobench_schema::commit_task::CommitTask;
@@ -15,7 +16,7 @@ use isobench_schema::task::Task;
 use isobench_schema::units::Seconds;
 
 use crate::arms::{self, Arms, Commits};
-use crate::assess::{self, AssessOptions};
+use crate::assess::{AssessOptions, Assessor};
 use crate::choose::{self, Choice, ChooseError, Selection, Selector};
 use crate::dataset::Dataset;
 use crate::knowledge::Knowledge;
@@ -93,7 +94,8 @@ pub fn plan(dataset: &Dataset, facts: &Facts, options: &PlanOptions) -> Result<P
         assessments: Vec::new(),
         planned_for: None,
     };
-    let mut making = Making { facts, options, selector: Selector::new(&options.choice), plan };
+    let assessor = Assessor::new(facts, Knowledge::embedded(), &options.commits);
+    let mut making = Making { facts, options, selector: Selector::new(&options.choice), assessor, plan };
     for task in &dataset.tasks {
         let overrides = dataset.overrides.get(&task.id).cloned().unwrap_or_default();
         making.add(task, overrides, None)?;
@@ -112,10 +114,11 @@ struct Making<'p> {
     facts: &'p Facts,
     options: &'p PlanOptions,
     selector: Selector<'p>,
+    assessor: Assessor<'p>,
     plan: Plan,
 }
 
-impl Making<'_> {
+impl<'p> Making<'p> {
     /// Plans one task, or notes why it isn't run. `commits` are those of its arms, where they are known already.
     fn add(&mut self, task: &Task, overrides: Vec<Deviation>, commits: Option<Commits>) -> Result<(), PlanError> {
         let arms = match self.selector.select(task) {
@@ -136,20 +139,22 @@ impl Making<'_> {
     }
 
     /// Assesses a task of a dataset of commits, and plans it if it can be run.
-    fn add_commit(&mut self, task: &CommitTask) -> Result<(), PlanError> {
+    fn add_commit(&mut self, task: &'p CommitTask) -> Result<(), PlanError> {
         if let Some(left) = self.selector.not_asked(&task.id) {
             self.plan.exclusions.push(left);
             return Ok(());
         }
-        let assessed = assess::assess(task, self.facts, Knowledge::embedded(), &self.options.commits);
+        let assessed = self.assessor.assess(task);
         if let Some((reason, message)) = assessed.exclusion() {
             self.plan.exclusions.push(exclude::task(&task.id, (reason, message)));
-        } else if let Some((task, deviations)) = &assessed.task {
-            let commit = |facts: Option<&RevisionFacts>| facts.map(|facts| facts.commit.clone());
+        } else if let Some(planned) = &assessed.task {
+            let (of_alike, deviations) = planned.as_ref();
+            let own = Task { id: task.id.clone(), agents: task.agents.clone(), ..of_alike.clone() };
+            let commit = |facts: Option<&Arc<RevisionFacts>>| facts.map(|facts| facts.commit.clone());
             let Assessment { baseline, human, .. } = &assessed.assessment;
             let (baseline, human) = (commit(baseline.as_ref()), commit(human.as_ref()));
             let commits = Commits { baseline, human, rungs: assessed.rungs() };
-            self.add(task, deviations.clone(), Some(commits))?;
+            self.add(&own, deviations.clone(), Some(commits))?;
         }
         self.plan.assessments.push(assessed.assessment);
         Ok(())

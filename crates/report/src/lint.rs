@@ -90,7 +90,7 @@ fn of_task(task: &Assessment) -> Group<'_> {
 fn by_rule(assessments: &[Assessment]) -> Vec<Group<'_>> {
     let mut rules: BTreeMap<&str, Vec<(&Assessment, &Finding)>> = BTreeMap::new();
     for task in assessments {
-        for finding in &task.findings {
+        for finding in task.findings.iter() {
             rules.entry(&finding.rule).or_default().push((task, finding));
         }
     }
@@ -137,7 +137,8 @@ impl Summary {
     /// Counts the findings of some tasks.
     pub fn of(assessments: &[Assessment], problems: &[Problem]) -> Self {
         let count = |severity: Severity| {
-            let of = || assessments.iter().flat_map(|task| &task.findings).filter(|found| found.severity == severity);
+            let of =
+                || assessments.iter().flat_map(|task| task.findings.iter()).filter(|found| found.severity == severity);
             (severity, of().count(), of().filter(|finding| finding.repaired).count())
         };
         Self {

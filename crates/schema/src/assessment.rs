@@ -2,6 +2,7 @@
 //! arm's environment comes from, and what it costs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -218,6 +219,8 @@ pub struct PlannedFor {
 }
 
 /// Everything that is known about one task of a dataset of commits before a device is used.
+///
+/// Tasks of the same commit and command have most of it in common, and share it in memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assessment {
@@ -232,28 +235,28 @@ pub struct Assessment {
     /// How far it comes.
     pub standing: Standing,
     /// Why it stands there, a sentence each, the weightiest first.
-    pub reasons: Vec<String>,
+    pub reasons: Arc<Vec<String>>,
     /// The baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<RevisionFacts>,
+    pub baseline: Option<Arc<RevisionFacts>>,
     /// The human commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub human: Option<RevisionFacts>,
+    pub human: Option<Arc<RevisionFacts>>,
     /// The command after repair; absent if it can't be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<AssessedCommand>,
+    pub command: Option<Arc<AssessedCommand>>,
     /// What is wrong with it.
-    pub findings: Vec<Finding>,
+    pub findings: Arc<Vec<Finding>>,
     /// What was changed, each with its reason.
-    pub repairs: Vec<Deviation>,
+    pub repairs: Arc<Vec<Deviation>>,
     /// What a launch needs; absent if the model isn't known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub need: Option<DeviceNeed>,
+    pub need: Option<Arc<DeviceNeed>>,
     /// Where each arm's environment comes from: every rung with its answer.
-    pub ladder: BTreeMap<ArmId, Vec<RungAnswer>>,
+    pub ladder: Arc<BTreeMap<ArmId, Vec<RungAnswer>>>,
     /// The recipes that its environments need, in every arm alike.
-    pub recipes: Vec<NeededRecipe>,
+    pub recipes: Arc<Vec<NeededRecipe>>,
     /// What it costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<Cost>,
+    pub cost: Option<Arc<Cost>>,
 }

@@ -12,8 +12,7 @@ const TOKEN_IDS_SINCE: &str = "2025-08-19T16:48:31Z";
 pub(super) fn lacks(task: &Task, baseline: Option<&Moment>) -> Option<String> {
     if let Prompts::Dataset { name, .. } = &task.workload.prompts {
         return Some(format!(
-            "task `{}` takes its prompts from dataset `{name}`, which the client can't draw from: it needs a tokenizer for that",
-            task.id
+            "the prompts are those of dataset `{name}`, which the client can't draw from: it needs a tokenizer for that"
         ));
     }
     let sends_ids = match task.engine {
@@ -22,9 +21,7 @@ pub(super) fn lacks(task: &Task, baseline: Option<&Moment>) -> Option<String> {
         EngineKind::Generic => true,
     };
     (!sends_ids).then(|| {
-        format!(
-            "the server of task `{}` doesn't send token ids at the baseline, and the client counts tokens by them: it has no tokenizer",
-            task.id
-        )
+        "the server doesn't send token ids at the baseline, and the client counts tokens by them: it has no tokenizer"
+            .to_owned()
     })
 }

@@ -12,16 +12,17 @@ mod sources;
 mod standing;
 mod task;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use isobench_schema::assessment::{
     AssessedCommand, Assessment, Finding, PlannedFor, RevisionFacts, Severity, Standing,
 };
 use isobench_schema::commit_task::CommitTask;
 use isobench_schema::deviation::Deviation;
-use isobench_schema::environment::Rung;
+use isobench_schema::environment::{EngineKind, Rung};
 use isobench_schema::facts::Facts;
-use isobench_schema::ids::ArmId;
+use isobench_schema::ids::{ArmId, Revision};
 use isobench_schema::plan::ExclusionReason;
 use isobench_schema::task::Task;
 
@@ -81,7 +82,58 @@ pub struct Assessed {
     /// What is known.
     pub assessment: Assessment,
     /// The task, with its deviations; absent if it can't be run.
-    pub task: Option<(Task, Vec<Deviation>)>,
+    pub task: Option<Arc<(Task, Vec<Deviation>)>>,
+}
+
+/// What of a row its assessment follows from, besides the patches of agents.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Alike<'t> {
+    engine: EngineKind,
+    repository: &'t str,
+    revisions: (&'t Revision, Option<&'t Revision>),
+    texts: [Option<&'t str>; 5],
+    files: &'t [String],
+}
+
+impl<'t> Alike<'t> {
+    fn of(task: &'t CommitTask) -> Option<Self> {
+        if task.agents.iter().any(|agent| agent.patch.is_some()) {
+            return None;
+        }
+        let CommitTask { subject, model, benchmark_kind, command, server_command, .. } = task;
+        let texts = [subject, model, benchmark_kind, command, server_command].map(Option::as_deref);
+        Some(Self {
+            engine: task.engine,
+            repository: &task.repository,
+            revisions: (&task.commit, task.parent.as_ref()),
+            texts,
+            files: &task.files_changed,
+        })
+    }
+}
+
+/// Assesses the tasks of one dataset. Rows that say the same are assessed once, and share what is known of them.
+pub struct Assessor<'t> {
+    facts: &'t Facts,
+    knowledge: &'t Knowledge,
+    options: &'t AssessOptions,
+    known: HashMap<Alike<'t>, Assessed>,
+}
+
+impl<'t> Assessor<'t> {
+    /// Returns an assessor that has seen no task yet.
+    pub fn new(facts: &'t Facts, knowledge: &'t Knowledge, options: &'t AssessOptions) -> Self {
+        Self { facts, knowledge, options, known: HashMap::new() }
+    }
+
+    /// Assesses one task, as [`assess`] does.
+    pub fn assess(&mut self, task: &'t CommitTask) -> Assessed {
+        let Some(alike) = Alike::of(task) else { return assess(task, self.facts, self.knowledge, self.options) };
+        let known = self.known.entry(alike);
+        let mut assessed = known.or_insert_with(|| assess(task, self.facts, self.knowledge, self.options)).clone();
+        assessed.assessment.task = task.id.clone();
+        assessed
+    }
 }
 
 impl Assessed {
@@ -98,7 +150,8 @@ impl Assessed {
             Standing::Cannot => Some((ExclusionReason::CannotRun, first())),
             Standing::MoreDevices => Some((ExclusionReason::MachineTooSmall, first())),
             Standing::AsIs | Standing::Repaired | Standing::Build => match &self.task {
-                Some((task, _)) => {
+                Some(planned) => {
+                    let (task, _) = planned.as_ref();
                     let moment = self.assessment.baseline.as_ref().map(|facts| &facts.committed);
                     client::lacks(task, moment).map(|message| (ExclusionReason::ClientLacks, message))
                 }
@@ -143,23 +196,28 @@ pub fn assess(task: &CommitTask, facts: &Facts, knowledge: &Knowledge, options: 
         subject: subject.human.map(|human| human.subject.clone()).or_else(|| task.subject.clone()),
         asked: task.command.clone(),
         standing,
-        reasons,
-        baseline: subject.baseline.cloned(),
-        human: subject.human.cloned(),
-        command: load.fitted.as_ref().map(|fitted| AssessedCommand {
-            tool: fitted.tool,
-            variables: fitted.variables.clone(),
-            client: fitted.client_argv(),
-            server: fitted.server_argv(),
-        }),
-        findings,
-        repairs: repairs.clone(),
-        need: load.need.clone(),
-        ladder: sources.ladder,
-        recipes,
-        cost,
+        reasons: Arc::new(reasons),
+        baseline: subject.baseline.cloned().map(Arc::new),
+        human: subject.human.cloned().map(Arc::new),
+        command: load
+            .fitted
+            .as_ref()
+            .map(|fitted| AssessedCommand {
+                tool: fitted.tool,
+                variables: fitted.variables.clone(),
+                client: fitted.client_argv(),
+                server: fitted.server_argv(),
+            })
+            .map(Arc::new),
+        findings: Arc::new(findings),
+        repairs: Arc::new(repairs.clone()),
+        need: load.need.clone().map(Arc::new),
+        ladder: Arc::new(sources.ladder),
+        recipes: Arc::new(recipes),
+        cost: cost.map(Arc::new),
     };
-    Assessed { assessment, task: planned.filter(|_| standing != Standing::Cannot).map(|task| (task, repairs)) }
+    let planned = planned.filter(|_| standing != Standing::Cannot).map(|task| Arc::new((task, repairs)));
+    Assessed { assessment, task: planned }
 }
 
 /// Returns whether a recipe only mends a build from source.

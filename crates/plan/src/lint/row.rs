@@ -11,7 +11,7 @@ pub(super) fn no_command(case: &Case<'_>) -> Vec<Finding> {
     if case.task.command.is_some() {
         return Vec::new();
     }
-    let message = format!("`{}` has no benchmark command", case.task.id);
+    let message = "the row has no benchmark command".to_owned();
     let mut found = finding(ids::NO_COMMAND, "command", message);
     if let Some(kind) = &case.task.benchmark_kind {
         found.evidence.push(format!("the row only says that it is a `{kind}` benchmark"));

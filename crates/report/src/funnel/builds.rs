@@ -1,8 +1,9 @@
 //! How many native builds the arms of a dataset need: one for each native tree that occurs.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use isobench_schema::assessment::Assessment;
+use isobench_schema::assessment::{Assessment, RevisionFacts};
 
 use super::short_name;
 
@@ -45,7 +46,7 @@ pub(super) fn builds(assessments: &[Assessment]) -> Option<Builds> {
     let (mut baselines, mut all) = (BTreeSet::new(), BTreeSet::new());
     let mut found = Builds { pairs: 0, shared: 0, of_baselines: 0, of_all: 0, apart: Vec::new(), unknown: Vec::new() };
     for task in assessments {
-        let key = |facts: &'_ Option<_>| native_key(facts.as_ref());
+        let key = |facts: &'_ Option<Arc<RevisionFacts>>| native_key(facts.as_deref());
         let (baseline, human) = (key(&task.baseline), key(&task.human));
         baselines.extend(baseline.clone());
         all.extend(baseline.clone().into_iter().chain(human.clone()));

@@ -255,9 +255,9 @@ fn story(item: &Assessment) -> Markup {
             summary { (counted(u64::try_from(open).unwrap_or(u64::MAX), "open finding")) ", "
                 (counted(u64::try_from(item.repairs.len()).unwrap_or(u64::MAX), "repair")) }
             ul {
-                @for reason in &item.reasons { li { (sentence(&clean(reason))) } }
-                @for item in &item.findings { (finding(item)) }
-                @for repair in &item.repairs { li { "† " bdi { (deviation_view(repair).sentence()) } } }
+                @for reason in item.reasons.iter() { li { (sentence(&clean(reason))) } }
+                @for item in item.findings.iter() { (finding(item)) }
+                @for repair in item.repairs.iter() { li { "† " bdi { (deviation_view(repair).sentence()) } } }
             }
             @if let Some(asked) = &item.asked { pre { bdi { (clean(asked)) } } }
         }

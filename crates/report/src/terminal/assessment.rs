@@ -182,7 +182,7 @@ fn environments(out: &mut String, assessment: &Assessment, style: Style) {
     out.push('\n');
     // Arms that are answered alike are told once.
     let mut alike: Vec<(&Vec<RungAnswer>, Vec<String>)> = Vec::new();
-    for (arm, answers) in &assessment.ladder {
+    for (arm, answers) in assessment.ladder.iter() {
         match alike.iter_mut().find(|(known, _)| *known == answers) {
             Some((_, arms)) => arms.push(arm.to_string()),
             None => alike.push((answers, vec![arm.to_string()])),
@@ -194,7 +194,7 @@ fn environments(out: &mut String, assessment: &Assessment, style: Style) {
             rungs(out, same, style);
         }
     }
-    for recipe in &assessment.recipes {
+    for recipe in assessment.recipes.iter() {
         let text = format!(
             "{} ({}): {}; {}",
             clean(&recipe.action),

@@ -134,7 +134,7 @@ pub(super) fn story(out: &mut String, plan: &Plan, id: &TaskId, style: Style) {
     }
     // What the standing says already isn't said again.
     let reasons: Vec<&String> =
-        plan.assessments.iter().filter(|item| item.task == *id).flat_map(|item| &item.reasons).collect();
+        plan.assessments.iter().filter(|item| item.task == *id).flat_map(|item| item.reasons.iter()).collect();
     let others = plan.exclusions.iter().filter(|item| item.task == *id && !reasons.contains(&&item.message));
     let others: Vec<_> = others.map(exclusion_view).collect();
     if !others.is_empty() {

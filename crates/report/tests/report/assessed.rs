@@ -1,6 +1,7 @@
 //! Hand-made assessments: one and more of every standing, and hostile ones.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use isobench_schema::assessment::{
     AssessedCommand, Assessment, Cost, DeviceNeed, FactSource, Finding, NeededRecipe, RevisionFacts, RungAnswer,
@@ -66,7 +67,7 @@ fn wheels(task: &mut Assessment) {
         answer(Rung::Overlay, RungVerdict::NotNeeded, None, "the wheel is taken"),
         answer(Rung::Source, RungVerdict::NotNeeded, None, "the wheel is taken"),
     ];
-    task.ladder = ["baseline", "human"].map(|name| (arm(name), ladder.clone())).into();
+    task.ladder = BTreeMap::from(["baseline", "human"].map(|name| (arm(name), ladder.clone()))).into();
 }
 
 fn builds(task: &mut Assessment) {
@@ -86,7 +87,7 @@ fn builds(task: &mut Assessment) {
     };
     let no_wheel = "no wheel is kept of commits before 2024-11";
     task.ladder =
-        BTreeMap::from([(arm("baseline"), ladder(no_wheel)), (arm("human"), ladder("the wheel answers 404"))]);
+        BTreeMap::from([(arm("baseline"), ladder(no_wheel)), (arm("human"), ladder("the wheel answers 404"))]).into();
 }
 
 fn need(devices: Option<u32>, model: &str, weights_gb: f64) -> DeviceNeed {
@@ -123,15 +124,15 @@ pub(crate) fn task(commit: &str, standing: Standing, reasons: &[&str]) -> Assess
         subject: Some("[Perf] Use persistent buffers for input preparation".to_owned()),
         asked: None,
         standing,
-        reasons: reasons.iter().map(|&reason| reason.to_owned()).collect(),
-        baseline: Some(revision(&format!("ba5e{commit}"), "2024-11-20", "3f54dae859")),
-        human: Some(revision(commit, "2024-11-21", "3f54dae859")),
+        reasons: reasons.iter().map(|&reason| reason.to_owned()).collect::<Vec<_>>().into(),
+        baseline: Some(revision(&format!("ba5e{commit}"), "2024-11-20", "3f54dae859").into()),
+        human: Some(revision(commit, "2024-11-21", "3f54dae859").into()),
         command: None,
-        findings: Vec::new(),
-        repairs: Vec::new(),
+        findings: Vec::new().into(),
+        repairs: Vec::new().into(),
         need: None,
-        ladder: BTreeMap::new(),
-        recipes: Vec::new(),
+        ladder: BTreeMap::new().into(),
+        recipes: Vec::new().into(),
         cost: None,
     }
 }
@@ -143,14 +144,17 @@ fn as_is(commit: &str) -> Assessment {
     let mut task =
         task(commit, Standing::AsIs, &["the baseline's own parser takes the command", "both arms have a wheel"]);
     task.asked = Some(SERVING.to_owned());
-    task.command = Some(AssessedCommand {
-        tool: Tool::BenchmarkServing,
-        variables: BTreeMap::new(),
-        client: words(SERVING),
-        server: words("vllm serve meta-llama/Llama-3.1-8B-Instruct"),
-    });
-    task.need = Some(need(Some(1), "meta-llama/Llama-3.1-8B-Instruct", 16.1));
-    task.cost = Some(cost(1, 5400.0, 600.0));
+    task.command = Some(
+        AssessedCommand {
+            tool: Tool::BenchmarkServing,
+            variables: BTreeMap::new(),
+            client: words(SERVING),
+            server: words("vllm serve meta-llama/Llama-3.1-8B-Instruct"),
+        }
+        .into(),
+    );
+    task.need = Some(need(Some(1), "meta-llama/Llama-3.1-8B-Instruct", 16.1).into());
+    task.cost = Some(cost(1, 5400.0, 600.0).into());
     wheels(&mut task);
     task
 }
@@ -173,7 +177,7 @@ fn repaired(commit: &str) -> Assessment {
 --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json",
         ),
         server: words("vllm serve ibm-ai-platform/Bamba-9B --dtype float16"),
-    });
+    }.into());
     task.findings = vec![
         finding("too-few-requests", Severity::Note, "300 requests are few for the 99th percentile", false),
         finding("option-refused", Severity::Error, "`benchmark_serving.py` of the baseline refuses `--dtype`", true),
@@ -183,7 +187,8 @@ fn repaired(commit: &str) -> Assessment {
             "`sharegpt`, the default, needs a file and none is named",
             true,
         ),
-    ];
+    ]
+    .into();
     let repair = |kind, subject: &str, asked: &str, run: &str, reason: &str| Deviation {
         kind,
         subject: subject.to_owned(),
@@ -200,15 +205,17 @@ fn repaired(commit: &str) -> Assessment {
             "ShareGPT_V3_unfiltered_cleaned_split.json",
             "the dataset needs its file",
         ),
-    ];
+    ]
+    .into();
     task.recipes = vec![NeededRecipe {
         id: "transformers-window".to_owned(),
         action: "transformers<4.54".to_owned(),
         reason: "the revision registers `aimv2` itself".to_owned(),
         effect: "none on what is measured".to_owned(),
-    }];
-    task.need = Some(need(Some(1), "ibm-ai-platform/Bamba-9B", 19.6));
-    task.cost = Some(cost(1, 7200.0, 600.0));
+    }]
+    .into();
+    task.need = Some(need(Some(1), "ibm-ai-platform/Bamba-9B", 19.6).into());
+    task.cost = Some(cost(1, 7200.0, 600.0).into());
     wheels(&mut task);
     task
 }
@@ -219,20 +226,20 @@ fn more_devices(commit: &str, devices: Option<u32>, model: &str) -> Assessment {
         None => format!("`{model}` fits no number of these devices"),
     };
     let mut task = task(commit, Standing::MoreDevices, &[&reason]);
-    task.need = Some(need(devices, model, 1342.0));
-    task.cost = devices.map(|devices| cost(devices, 9000.0, 1200.0));
+    task.need = Some(need(devices, model, 1342.0).into());
+    task.cost = devices.map(|devices| cost(devices, 9000.0, 1200.0).into());
     task.findings =
-        vec![finding("model-too-large", Severity::Error, &format!("`{model}` doesn't fit one device"), false)];
+        vec![finding("model-too-large", Severity::Error, &format!("`{model}` doesn't fit one device"), false)].into();
     wheels(&mut task);
     task
 }
 
 fn built(commit: &str) -> Assessment {
     let mut task = task(commit, Standing::Build, &[&format!("no wheel is kept of ba5e{commit}")]);
-    task.human = Some(revision(commit, "2024-03-02", "aa00aa00aa"));
-    task.baseline = Some(revision(&format!("ba5e{commit}"), "2024-03-01", "bb00bb00bb"));
-    task.need = Some(need(Some(1), "facebook/opt-125m", 0.3));
-    task.cost = Some(Cost { device_usd: None, ..cost(1, 3600.0, 5400.0) });
+    task.human = Some(revision(commit, "2024-03-02", "aa00aa00aa").into());
+    task.baseline = Some(revision(&format!("ba5e{commit}"), "2024-03-01", "bb00bb00bb").into());
+    task.need = Some(need(Some(1), "facebook/opt-125m", 0.3).into());
+    task.cost = Some(Cost { device_usd: None, ..cost(1, 3600.0, 5400.0) }.into());
     builds(&mut task);
     task
 }
@@ -240,7 +247,7 @@ fn built(commit: &str) -> Assessment {
 fn without_command(commit: &str) -> Assessment {
     let message = "the dataset gives no command";
     let mut task = task(commit, Standing::Cannot, &[message]);
-    task.findings = vec![finding("no-command", Severity::Error, message, false)];
+    task.findings = vec![finding("no-command", Severity::Error, message, false)].into();
     task
 }
 
@@ -248,11 +255,12 @@ fn without_command(commit: &str) -> Assessment {
 pub(crate) fn every_standing() -> Vec<Assessment> {
     let mut placeholder = without_command("526de822");
     placeholder.asked = Some("python benchmarks/benchmark_latency.py --batch-size BS --model MODEL".to_owned());
-    placeholder.reasons = texts(["`BS` and `MODEL` in the command were never replaced"]);
+    placeholder.reasons = texts(["`BS` and `MODEL` in the command were never replaced"]).into();
     placeholder.findings = vec![
         finding("placeholder", Severity::Error, "`BS` was never replaced", false),
         finding("placeholder", Severity::Error, "`MODEL` was never replaced", false),
-    ];
+    ]
+    .into();
     placeholder.baseline = None;
     placeholder.human = None;
     vec![
@@ -281,44 +289,45 @@ pub(crate) fn hostile() -> Assessment {
     let all = |text: &mut String| HOSTILE.clone_into(text);
     task.subject = Some(HOSTILE.to_owned());
     task.asked = Some(HOSTILE.to_owned());
-    task.reasons.iter_mut().for_each(all);
-    for finding in &mut task.findings {
+    Arc::make_mut(&mut task.reasons).iter_mut().for_each(all);
+    for finding in Arc::make_mut(&mut task.findings) {
         for text in [&mut finding.rule, &mut finding.message, &mut finding.subject, &mut finding.fix] {
             all(text);
         }
         finding.evidence.iter_mut().for_each(all);
     }
-    for repair in &mut task.repairs {
+    for repair in Arc::make_mut(&mut task.repairs) {
         for text in [&mut repair.subject, &mut repair.asked, &mut repair.run, &mut repair.reason] {
             all(text);
         }
     }
-    for answer in task.ladder.values_mut().flatten() {
+    for answer in Arc::make_mut(&mut task.ladder).values_mut().flatten() {
         answer.artifact = Some(HOSTILE.to_owned());
         all(&mut answer.reason);
     }
-    for recipe in &mut task.recipes {
+    for recipe in Arc::make_mut(&mut task.recipes) {
         for text in [&mut recipe.id, &mut recipe.action, &mut recipe.reason, &mut recipe.effect] {
             all(text);
         }
     }
     for facts in [task.baseline.as_mut(), task.human.as_mut()].into_iter().flatten() {
+        let facts = Arc::make_mut(facts);
         all(&mut facts.subject);
         facts.after_release = Some(HOSTILE.to_owned());
         facts.first_release = Some(HOSTILE.to_owned());
         facts.native_key = Some(HOSTILE.to_owned());
         facts.files_changed = Some(vec![HOSTILE.to_owned()]);
     }
-    if let Some(command) = &mut task.command {
+    if let Some(command) = task.command.as_mut().map(Arc::make_mut) {
         command.client.push(HOSTILE.to_owned());
         command.server.push(HOSTILE.to_owned());
         command.variables.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
     }
-    if let Some(need) = &mut task.need {
+    if let Some(need) = task.need.as_mut().map(Arc::make_mut) {
         all(&mut need.model);
         need.because.iter_mut().for_each(all);
     }
-    if let Some(cost) = &mut task.cost {
+    if let Some(cost) = task.cost.as_mut().map(Arc::make_mut) {
         cost.assumptions.iter_mut().for_each(all);
     }
     task
