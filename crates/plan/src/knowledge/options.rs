@@ -1,10 +1,19 @@
 //! The options of each benchmark and server program, by version: when each came, changed and went.
 
+use std::sync::OnceLock;
+
 use isobench_schema::ids::Moment;
 use isobench_schema::tool::Tool;
 use serde::Deserialize;
 
 use super::{Window, table};
+
+/// Names a table of the folder `knowledge/options/` and includes its text.
+macro_rules! embedded {
+    ($name:literal) => {
+        (concat!("options/", $name, ".toml"), include_str!(concat!("../../../../knowledge/options/", $name, ".toml")))
+    };
+}
 
 /// How many values an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -71,10 +80,10 @@ pub struct OptionSpec {
     /// The commit that ended it, 12 digits.
     #[serde(default)]
     pub until_commit: Option<String>,
-    /// The first release that has it so; absent: none has.
+    /// The first release that has it so; absent: none is known that has.
     #[serde(default)]
     pub since_release: Option<String>,
-    /// The first release that no longer has it so; absent: none.
+    /// The first release that no longer has it so; absent: none is known.
     #[serde(default)]
     pub until_release: Option<String>,
 }
@@ -95,10 +104,10 @@ pub struct Place {
     /// The commit that ended it, 12 digits.
     #[serde(default)]
     pub until_commit: Option<String>,
-    /// The first release that has it; absent: none has.
+    /// The first release that has it; absent: none is known that has.
     #[serde(default)]
     pub since_release: Option<String>,
-    /// The first release that no longer has it; absent: none.
+    /// The first release that no longer has it; absent: none is known.
     #[serde(default)]
     pub until_release: Option<String>,
 }
@@ -119,26 +128,42 @@ pub struct Program {
     pub option: Vec<OptionSpec>,
 }
 
-/// The programs.
+/// The programs. Their tables are read when they are first asked for, all at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    programs: Vec<Program>,
+    programs: OnceLock<Vec<Program>>,
 }
+
+/// The tables, by file name.
+const TABLES: [(&str, &str); 13] = [
+    embedded!("benchmark-serving"),
+    embedded!("benchmark-throughput"),
+    embedded!("benchmark-latency"),
+    embedded!("benchmark-prefix-caching"),
+    embedded!("vllm-bench-serve"),
+    embedded!("vllm-bench-throughput"),
+    embedded!("vllm-bench-latency"),
+    embedded!("vllm-serve"),
+    embedded!("sglang-bench-serving"),
+    embedded!("sglang-bench-one-batch"),
+    embedded!("sglang-bench-one-batch-server"),
+    embedded!("sglang-bench-offline-throughput"),
+    embedded!("sglang-launch-server"),
+];
 
 impl Options {
     pub(super) fn embedded() -> Self {
-        let programs: [(&str, &str); 0] = [];
-        Self { programs: programs.into_iter().map(|(name, text)| table(name, text)).collect() }
+        Self { programs: OnceLock::new() }
     }
 
     /// Returns every program.
     pub fn programs(&self) -> &[Program] {
-        &self.programs
+        self.programs.get_or_init(|| TABLES.iter().map(|(name, text)| table(name, text)).collect())
     }
 
     /// Returns a program.
     pub fn program(&self, tool: Tool) -> Option<&Program> {
-        self.programs.iter().find(|program| program.tool == tool)
+        self.programs().iter().find(|program| program.tool == tool)
     }
 }
 

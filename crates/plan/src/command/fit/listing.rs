@@ -3,7 +3,7 @@
 use isobench_schema::assessment::Finding;
 
 use super::{Fitter, choices, finding, label};
-use crate::command::options::{Refusal, Refused, Table, allows};
+use crate::command::options::{Refusal, Refused, Table};
 use crate::knowledge::options::ValueKind;
 use crate::knowledge::translations::Side;
 use crate::lint::ids;
@@ -23,11 +23,15 @@ impl Fitter<'_, '_> {
         }
         let (rule, message, fix) = match why {
             Refusal::Unknown => {
+                let names: Vec<&str> = self.table(side).into_iter().flat_map(Table::names).collect();
                 let added = self.added_by_the_commit(side, refused);
                 (
                     ids::OPTION_REFUSED,
                     format!("{at} has no option `{name}`{added}"),
-                    format!("take `{written}` out of the command, or name the option that is meant"),
+                    format!(
+                        "take `{written}` out of the command, or name the option that is meant{}",
+                        hint(name, names)
+                    ),
                 )
             }
             Refusal::Ambiguous(names) => (
@@ -62,18 +66,11 @@ impl Fitter<'_, '_> {
         found
     }
 
-    /// Returns a hint at the option that may be meant, to be added to what mends an unknown one.
-    pub(super) fn hint(&self, side: Side, refused: &Refused<'_>) -> String {
-        if refused.why != Refusal::Unknown {
-            return String::new();
-        }
-        hint(&refused.option.name, self.table(side).into_iter().flat_map(Table::names))
-    }
-
     /// Says so if the human commit's program takes what the baseline's refuses.
     fn added_by_the_commit(&self, side: Side, refused: &Refused<'_>) -> &'static str {
-        let option = &refused.option;
-        let taken = self.human_option(side, &option.name).is_some_and(|spec| allows(spec, &option.values));
+        let taken = self
+            .human_table(side)
+            .is_some_and(|table| table.make(&refused.option.name, refused.option.values.clone()).is_ok());
         if taken { "; the commit itself adds it" } else { "" }
     }
 }

@@ -5,9 +5,8 @@ use serde_json::{Map, Value};
 
 use super::listing::{is_unfilled, placeholder};
 use super::{Fitter, finding};
-use crate::command::options::{Refusal, Refused, Table, is_truth, option_at};
+use crate::command::options::{Refusal, Refused, Table, is_truth};
 use crate::command::{GivenOption, ProgramOf};
-use crate::knowledge::options::OptionSpec;
 use crate::knowledge::translations::{Side, Superseded, Translation};
 use crate::lint::ids;
 
@@ -21,7 +20,6 @@ impl<'k> Fitter<'k, '_> {
                 // The last repair is this one's.
                 found.fix = self.fitted.repairs.last().map_or(found.fix, |repair| format!("write {}", repair.run));
             } else {
-                found.fix.push_str(&self.hint(side, &refused));
                 self.fitted.refused.push(refused.option);
             }
             self.fitted.findings.push(found);
@@ -274,7 +272,8 @@ impl<'k> Fitter<'k, '_> {
         let Refused { option, why: Refusal::NotAmong(_) } = refused else { return false };
         let [value] = option.values.as_slice() else { return false };
         let here = option.spec.and_then(|spec| spec.default.as_deref());
-        let there = self.human_option(side, &option.name).and_then(|spec| spec.default.as_deref());
+        let there =
+            self.human_table(side).and_then(|table| table.get(&option.name)).and_then(|spec| spec.default.as_deref());
         let (Some(here), true) = (here, there == Some(value.as_str())) else { return false };
         let reason = format!(
             "the commit itself adds `{value}` and makes it the default; the baseline's default is `{here}`: without the \
@@ -284,13 +283,13 @@ impl<'k> Fitter<'k, '_> {
         true
     }
 
-    /// Returns an option of a side's program at the human commit.
-    pub(super) fn human_option(&self, side: Side, name: &str) -> Option<&'k OptionSpec> {
+    /// Returns the options of a side's program at the human commit.
+    pub(super) fn human_table(&self, side: Side) -> Option<Table<'k>> {
         let human = self.asked.human?;
         if side == Side::Client && self.fitted.program_of == ProgramOf::Human {
             return None;
         }
-        option_at(self.program(self.tool(side))?, name, &human.committed)
+        self.table_at(self.tool(side), human)
     }
 
     /// Puts a repaired option in its place, and notes the repair.

@@ -237,17 +237,6 @@ impl<'k> Table<'k> {
     }
 }
 
-/// Returns one option of a program at a moment.
-pub(super) fn option_at<'k>(program: &'k Program, name: &str, moment: &Moment) -> Option<&'k OptionSpec> {
-    let holds = |spec: &&OptionSpec| spec.since <= *moment && spec.until.as_ref().is_none_or(|until| moment < until);
-    program.option.iter().filter(|spec| has_name(spec, name)).find(holds)
-}
-
-/// Returns whether a parser takes these values of an option.
-pub(super) fn allows(spec: &OptionSpec, values: &[String]) -> bool {
-    refusal(spec, values).is_none()
-}
-
 /// What a name stands for.
 enum Found<'k> {
     None,
