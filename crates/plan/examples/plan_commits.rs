@@ -1,7 +1,8 @@
 //! Assesses and plans 100,000 tasks of a dataset of commits and prints seconds and peak memory.
 //!
-//! The rows are the 96 public ones, over and over under other names. Run it with
-//! `cargo run --release -p isobench-plan --example plan_commits`.
+//! The rows are the 96 public ones, over and over under other names; with the argument `distinct`, each has a seed of its own in
+//! its command, so that none can be assessed by another. Run it with
+//! `cargo run --release -p isobench-plan --example plan_commits [distinct]`.
 #![allow(clippy::print_stdout, reason = "an example's output is what it is for")]
 
 use std::collections::BTreeMap;
@@ -39,8 +40,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let public = dataset::read(&Rows, "/data", "rows.jsonl", &[])?;
     let start = Instant::now();
     let of_public = public.commit_tasks.iter().cycle().take(TASKS);
+    let distinct = std::env::args().any(|argument| argument == "distinct");
     let named = |(number, task): (usize, &CommitTask)| {
-        Ok(CommitTask { id: TaskId::new(format!("task-{number}"))?, ..task.clone() })
+        let mut named = CommitTask { id: TaskId::new(format!("task-{number}"))?, ..task.clone() };
+        if let Some(command) = named.command.as_mut().filter(|_| distinct) {
+            *command = format!("{command} --seed {number}");
+        }
+        Ok(named)
     };
     let tasks: Result<Vec<CommitTask>, Box<dyn std::error::Error>> = of_public.enumerate().map(named).collect();
     let dataset = Dataset { name: "many".to_owned(), commit_tasks: tasks?, ..Dataset::default() };

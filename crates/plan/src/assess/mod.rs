@@ -22,7 +22,7 @@ use isobench_schema::commit_task::CommitTask;
 use isobench_schema::deviation::Deviation;
 use isobench_schema::environment::{EngineKind, Rung};
 use isobench_schema::facts::Facts;
-use isobench_schema::ids::{ArmId, Revision};
+use isobench_schema::ids::{ArmId, CommitId, Revision};
 use isobench_schema::plan::ExclusionReason;
 use isobench_schema::task::Task;
 
@@ -40,6 +40,9 @@ use sources::Sources;
 
 /// The device that is reckoned with where the machine has none that is known: the hardware of the public runs.
 pub const ASSUMED_DEVICE: &str = "h100-sxm";
+
+/// How many assessments are kept to be shared: alike rows stand near each other, and memory has an end.
+const KEPT: usize = 4096;
 
 /// Whether a smaller model may stand in for one that doesn't fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,7 +100,7 @@ struct Alike<'t> {
 
 impl<'t> Alike<'t> {
     fn of(task: &'t CommitTask) -> Option<Self> {
-        if task.agents.iter().any(|agent| agent.patch.is_some()) {
+        if has_patch(task) {
             return None;
         }
         let CommitTask { subject, model, benchmark_kind, command, server_command, .. } = task;
@@ -118,22 +121,51 @@ pub struct Assessor<'t> {
     knowledge: &'t Knowledge,
     options: &'t AssessOptions,
     known: HashMap<Alike<'t>, Assessed>,
+    sources: SourcesOf,
 }
+
+/// Where the environments of a pair of baseline and human commit come from, without any patch.
+type SourcesOf = HashMap<(EngineKind, CommitId, CommitId), Arc<Sources>>;
 
 impl<'t> Assessor<'t> {
     /// Returns an assessor that has seen no task yet.
     pub fn new(facts: &'t Facts, knowledge: &'t Knowledge, options: &'t AssessOptions) -> Self {
-        Self { facts, knowledge, options, known: HashMap::new() }
+        Self { facts, knowledge, options, known: HashMap::new(), sources: HashMap::new() }
     }
 
-    /// Assesses one task, as [`assess`] does.
+    /// Assesses one task. The same task, facts and options give the same assessment, whatever was assessed before.
     pub fn assess(&mut self, task: &'t CommitTask) -> Assessed {
-        let Some(alike) = Alike::of(task) else { return assess(task, self.facts, self.knowledge, self.options) };
-        let known = self.known.entry(alike);
-        let mut assessed = known.or_insert_with(|| assess(task, self.facts, self.knowledge, self.options)).clone();
+        let Some(alike) = Alike::of(task) else { return self.anew(task) };
+        let known = self.known.get(&alike).cloned();
+        let mut assessed = known.unwrap_or_else(|| {
+            let assessed = self.anew(task);
+            if self.known.len() >= KEPT {
+                self.known.clear();
+            }
+            self.known.insert(alike, assessed.clone());
+            assessed
+        });
         assessed.assessment.task = task.id.clone();
         assessed
     }
+
+    fn anew(&mut self, task: &'t CommitTask) -> Assessed {
+        let subject = Subject::new(task, self.facts, self.knowledge, self.options);
+        let commits = subject.baseline.zip(subject.human).filter(|_| !has_patch(task));
+        let sources = match commits {
+            None => Arc::new(Sources::new(&subject)),
+            Some((baseline, human)) => {
+                let pair = (task.engine, baseline.commit.clone(), human.commit.clone());
+                let known = self.sources.entry(pair);
+                Arc::clone(known.or_insert_with(|| Arc::new(Sources::new(&subject))))
+            }
+        };
+        assess(&subject, &sources)
+    }
+}
+
+fn has_patch(task: &CommitTask) -> bool {
+    task.agents.iter().any(|agent| agent.patch.is_some())
 }
 
 impl Assessed {
@@ -161,12 +193,10 @@ impl Assessed {
     }
 }
 
-/// Assesses one task. Pure: the same input gives the same assessment.
-pub fn assess(task: &CommitTask, facts: &Facts, knowledge: &Knowledge, options: &AssessOptions) -> Assessed {
-    let subject = Subject::new(task, facts, knowledge, options);
-    let load = Load::new(&subject);
-    let sources = Sources::new(&subject);
-    let case = load.case(&subject);
+fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
+    let Subject { task, knowledge, .. } = *subject;
+    let load = Load::new(subject);
+    let case = load.case(subject);
     let mut findings = load.findings(&case);
     findings.sort_by_key(|finding| (severity_rank(finding), rank(&finding.rule)));
     let mut recipes = recipe::needed(&case, &sources.pins());
@@ -175,7 +205,7 @@ pub fn assess(task: &CommitTask, facts: &Facts, knowledge: &Knowledge, options: 
     }
     let mut repairs = [load.repairs.clone(), sources.deviations.clone()].concat();
     let mut left = Vec::new();
-    let planned = task::task(&subject, &load, &sources).map(|mut task| {
+    let planned = task::task(subject, &load, sources).map(|mut task| {
         let applied = recipe::apply(&recipes, &mut task.environment, &mut task.server);
         repairs.extend(applied.deviations);
         left = applied.left;
@@ -190,15 +220,15 @@ pub fn assess(task: &CommitTask, facts: &Facts, knowledge: &Knowledge, options: 
         ladder: &sources.ladder,
         has_workload: load.workload.is_some(),
     });
-    let cost = load.cost(&subject, &sources);
+    let cost = load.cost(subject, sources);
     let assessment = Assessment {
         task: task.id.clone(),
         subject: subject.human.map(|human| human.subject.clone()).or_else(|| task.subject.clone()),
         asked: task.command.clone(),
         standing,
         reasons: Arc::new(reasons),
-        baseline: subject.baseline.cloned().map(Arc::new),
-        human: subject.human.cloned().map(Arc::new),
+        baseline: sources.baseline.clone(),
+        human: sources.human.clone(),
         command: load
             .fitted
             .as_ref()
@@ -212,7 +242,7 @@ pub fn assess(task: &CommitTask, facts: &Facts, knowledge: &Knowledge, options: 
         findings: Arc::new(findings),
         repairs: Arc::new(repairs.clone()),
         need: load.need.clone().map(Arc::new),
-        ladder: Arc::new(sources.ladder),
+        ladder: Arc::clone(&sources.ladder),
         recipes: Arc::new(recipes),
         cost: cost.map(Arc::new),
     };

@@ -1,8 +1,9 @@
 //! Where each arm's environment comes from.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use isobench_schema::assessment::RungAnswer;
+use isobench_schema::assessment::{RevisionFacts, RungAnswer};
 use isobench_schema::deviation::Deviation;
 use isobench_schema::environment::{Patch, Python, Rung};
 use isobench_schema::ids::ArmId;
@@ -15,7 +16,10 @@ use crate::source::{self, ArmSource, Means, Request};
 
 /// Where each arm's environment comes from.
 pub(super) struct Sources {
-    pub(super) ladder: BTreeMap<ArmId, Vec<RungAnswer>>,
+    /// The revisions that it is reckoned for.
+    pub(super) baseline: Option<Arc<RevisionFacts>>,
+    pub(super) human: Option<Arc<RevisionFacts>>,
+    pub(super) ladder: Arc<BTreeMap<ArmId, Vec<RungAnswer>>>,
     /// How every arm is made, if every arm can be had.
     pub(super) environment: Option<TaskEnvironment>,
     pub(super) deviations: Vec<Deviation>,
@@ -40,7 +44,8 @@ impl Sources {
         let request = Request { engine: subject.task.engine, arms: &arms, means: &means, knowledge: subject.knowledge };
         let ladder = source::ladders(&request);
         let (environment, deviations) = source::task_environment(&request, &ladder).unzip();
-        Self { ladder, environment, deviations: deviations.unwrap_or_default() }
+        let (baseline, human) = (subject.baseline.cloned().map(Arc::new), subject.human.cloned().map(Arc::new));
+        Self { baseline, human, ladder: Arc::new(ladder), environment, deviations: deviations.unwrap_or_default() }
     }
 
     /// Returns the requirements that environments are made with.

@@ -11,10 +11,10 @@ pub(super) fn devices_too_few(case: &Case<'_>) -> Vec<Finding> {
     let asked = case.given.map_or(1, super::given::Given::devices);
     let needed = case.need.and_then(|need| need.devices).unwrap_or(0);
     let (message, subject) = if asked > planned {
-        (format!("the command asks for {asked} devices, and {planned} are planned"), "--tensor-parallel-size")
+        (format!("the command asks for {asked} devices, and the plan has {planned}"), "--tensor-parallel-size")
     } else if needed > planned {
         let model = case.need.map_or("the model", |need| need.model.as_str());
-        (format!("`{model}` needs {needed} devices, and {planned} are planned"), "--model")
+        (format!("`{model}` needs {needed} devices, and the plan has {planned}"), "--model")
     } else {
         return Vec::new();
     };
