@@ -1,5 +1,7 @@
 //! Versions of stored formats: an older one is upgraded, an unknown newer one is refused by name.
 
+use std::io;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -87,6 +89,15 @@ impl<'a, T: Stored> Tagged<'a, T> {
 /// Returns an error if `value` can't be written as a JSON object.
 pub fn to_pretty<T: Stored>(value: &T) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(&Tagged::new(value))? + "\n")
+}
+
+/// Writes what [`to_pretty`] returns, piece by piece, so that a plan of many thousand tasks needs no second copy in memory.
+///
+/// # Errors
+/// Returns an error if `value` can't be written as a JSON object, or what `out` says.
+pub fn write_pretty<T: Stored>(value: &T, mut out: impl io::Write) -> Result<(), serde_json::Error> {
+    serde_json::to_writer_pretty(&mut out, &Tagged::new(value))?;
+    out.write_all(b"\n").map_err(serde_json::Error::io)
 }
 
 /// Returns `value` as one line of JSON with its format tag, without a line end.

@@ -1,6 +1,7 @@
 //! Names, hashes and revisions: each with one checked constructor.
 
 use std::fmt;
+use std::io;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -180,6 +181,20 @@ impl CommitId {
     }
 }
 
+/// What is written is hashed.
+struct Hashing(Sha256);
+
+impl io::Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Digest {
     /// Returns the SHA-256 digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
@@ -194,6 +209,17 @@ impl Digest {
             write!(text, "{byte:02x}").expect("a String takes every write");
         }
         Self(text)
+    }
+
+    /// Returns the digest of everything that `write` writes.
+    ///
+    /// # Errors
+    /// Returns what `write` returns.
+    pub fn of_written<E>(write: impl FnOnce(&mut dyn io::Write) -> Result<(), E>) -> Result<Self, E> {
+        let mut hasher = io::BufWriter::with_capacity(1 << 16, Hashing(Sha256::new()));
+        write(&mut hasher)?;
+        let hashing = hasher.into_inner().expect("hashing takes every write");
+        Ok(Self::finish(hashing.0))
     }
 
     /// Returns the digest of the canonical JSON of `value`: keys sorted, no white space.
@@ -356,6 +382,8 @@ mod tests {
     fn a_digest_is_sha256_in_hex() {
         assert_eq!(Digest::of(b"").as_str(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
         assert!(Digest::new("E3").is_err());
+        let written = Digest::of_written(|out| out.write_all(b"ab").and_then(|()| out.write_all(b"c")));
+        assert_eq!(written.unwrap(), Digest::of(b"abc"));
     }
 
     #[test]

@@ -221,7 +221,7 @@ impl Plan {
     /// # Errors
     /// Never for plans built by the planner; the signature follows the serialiser's.
     pub fn digest(&self) -> Result<Digest, serde_json::Error> {
-        Ok(Digest::of(format::to_pretty(self)?.as_bytes()))
+        Digest::of_written(|out| format::write_pretty(self, out))
     }
 
     /// Returns the task of that name.

@@ -70,9 +70,21 @@ pub fn is_disk_full(error: &(dyn Error + 'static)) -> bool {
 /// # Errors
 /// Returns [`StoreError::DiskFull`] if there is no space, and the old file is as it was.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let folder = folder_of(path);
-    let mut file = temporary_in(folder)?;
-    file.write_all(bytes).map_err(StoreError::on("write", path))?;
+    write_atomically_with(path, |out| out.write_all(bytes))
+}
+
+/// As [`write_atomically`], with what `write` writes.
+///
+/// # Errors
+/// Returns [`StoreError::DiskFull`] if there is no space, and the old file is as it was; likewise for what `write` returns.
+pub fn write_atomically_with(
+    path: &Path,
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> Result<(), StoreError> {
+    let mut file = temporary_in(folder_of(path))?;
+    let mut out = io::BufWriter::with_capacity(1 << 16, file.as_file_mut());
+    write(&mut out).and_then(|()| out.flush()).map_err(StoreError::on("write", path))?;
+    drop(out);
     put_in_place(file, path)
 }
 

@@ -24,7 +24,7 @@ mod samples;
 mod tests;
 
 pub use artifacts::{ArtifactReader, Artifacts, ReadArtifactError};
-pub use atomic::{StoreError, is_disk_full, write_atomically};
+pub use atomic::{StoreError, is_disk_full, write_atomically, write_atomically_with};
 pub use attempts::AttemptError;
 pub use block::{BlockStore, OpenBlockError};
 pub use events::{AppendError, Events, ReadEventsError, now_ms};

@@ -10,13 +10,14 @@ use isobench_plan::choose::Choice;
 use isobench_plan::planner::{self, PlanOptions};
 use isobench_plan::setting::Setting;
 use isobench_report::{html, markdown, terminal as report};
+use isobench_schema::assessment::Standing;
 use isobench_schema::environment::Isolation;
 use isobench_schema::facts::Facts;
 use isobench_schema::format;
 use isobench_schema::ids::TaskId;
 use isobench_schema::plan::Plan;
 use isobench_schema::workload::WorkloadKind;
-use isobench_store::{layout, write_atomically};
+use isobench_store::{layout, write_atomically_with};
 
 use serde_json::json;
 
@@ -38,10 +39,20 @@ pub(crate) fn run(args: &PlanArgs, context: Context) -> Result<Exit, CommandErro
         Some(named) => explain(&plan, named, context)?,
         None => show(&plan, args.format, context)?,
     }
-    Ok(match plan.tasks.is_empty() {
-        false => Exit::Success,
-        true if super::run::lacks_machine(&plan) => Exit::Machine,
-        true => Exit::NothingToRun,
+    Ok(if !plan.tasks.is_empty() || can_run_elsewhere(&plan) {
+        Exit::Success
+    } else if super::run::lacks_machine(&plan) {
+        Exit::Machine
+    } else {
+        Exit::NothingToRun
+    })
+}
+
+/// Returns whether a task could run on the devices that the plan reckons with, though not here and now.
+fn can_run_elsewhere(plan: &Plan) -> bool {
+    plan.assessments.iter().any(|assessment| match assessment.standing {
+        Standing::AsIs | Standing::Repaired | Standing::Build => true,
+        Standing::MoreDevices | Standing::Cannot => false,
     })
 }
 
@@ -87,10 +98,9 @@ fn choice(args: &ChoiceArgs) -> Result<Choice, CommandError> {
 /// Writes a plan and its facts into a folder.
 pub(crate) fn write(folder: &Path, plan: &Plan, facts: &Facts) -> Result<(), CommandError> {
     fs::create_dir_all(folder).exit(Exit::Usage)?;
-    let facts = format::to_pretty(facts).exit(Exit::Error)?;
-    write_atomically(&folder.join(layout::FACTS), facts.as_bytes()).exit(Exit::Error)?;
-    let plan = format::to_pretty(plan).exit(Exit::Error)?;
-    write_atomically(&folder.join(layout::PLAN), plan.as_bytes()).exit(Exit::Error)
+    write_atomically_with(&folder.join(layout::FACTS), |out| Ok(format::write_pretty(facts, out)?))
+        .exit(Exit::Error)?;
+    write_atomically_with(&folder.join(layout::PLAN), |out| Ok(format::write_pretty(plan, out)?)).exit(Exit::Error)
 }
 
 /// Prints a plan.
