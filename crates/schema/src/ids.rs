@@ -182,6 +182,7 @@ impl CommitId {
 }
 
 /// What is written is hashed.
+#[derive(Debug)]
 struct Hashing(Sha256);
 
 impl io::Write for Hashing {

@@ -154,7 +154,7 @@ pub(super) fn programs() -> Vec<Program> {
     let mut programs: Vec<Program> = Vec::new();
     for line in PROGRAMS.lines().filter(|line| !line.trim().is_empty()) {
         if line.starts_with(' ') {
-            programs.last_mut().unwrap().option.push(option_spec(line));
+            programs.last_mut().unwrap().push(option_spec(line));
             continue;
         }
         let [name, path, when] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
@@ -172,8 +172,7 @@ pub(super) fn programs() -> Vec<Program> {
         if let Some(program) = programs.iter_mut().find(|program| program.tool == tool) {
             program.place.push(place);
         } else {
-            let (source, underscores, option) = ("made by hand".to_owned(), vec![], vec![]);
-            programs.push(Program { tool, source, underscores, place: vec![place], option });
+            programs.push(Program::of(tool, place));
         }
     }
     programs

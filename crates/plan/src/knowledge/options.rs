@@ -112,9 +112,29 @@ pub struct Place {
     pub until_release: Option<String>,
 }
 
+/// A program's table as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Written {
+    tool: Tool,
+    source: String,
+    underscores: Vec<Window>,
+    place: Vec<Place>,
+    option: Vec<OptionSpec>,
+}
+
+impl From<Written> for Program {
+    fn from(written: Written) -> Self {
+        let Written { tool, source, underscores, place, option } = written;
+        let mut program = Self { tool, source, underscores, place, option, spans: Vec::new() };
+        program.number();
+        program
+    }
+}
+
 /// One program over time.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(from = "Written")]
 pub struct Program {
     /// The program.
     pub tool: Tool,
@@ -126,6 +146,8 @@ pub struct Program {
     pub place: Vec<Place>,
     /// Its options.
     pub option: Vec<OptionSpec>,
+    /// When each option is there, by its place in the list: from the first number until before the second.
+    spans: Vec<(u64, u64)>,
 }
 
 /// The programs. Their tables are read when they are first asked for, all at once.
@@ -170,8 +192,30 @@ impl Options {
 impl Program {
     /// Returns the options that the program has at a moment.
     pub fn options_at<'p>(&'p self, moment: &Moment) -> impl Iterator<Item = &'p OptionSpec> {
-        let moment = moment.clone();
-        self.option.iter().filter(move |option| holds(&option.since, option.until.as_ref(), &moment))
+        let moment = number(moment);
+        let there = move |(_, (since, until)): &(_, &(u64, u64))| (*since..*until).contains(&moment);
+        self.option.iter().zip(&self.spans).filter(there).map(|(option, _)| option)
+    }
+
+    /// Returns a program without options, for tables made by hand.
+    #[cfg(test)]
+    pub(crate) fn of(tool: Tool, place: Place) -> Self {
+        let source = "made by hand".to_owned();
+        Self { tool, source, underscores: Vec::new(), place: vec![place], option: Vec::new(), spans: Vec::new() }
+    }
+
+    /// Adds an option.
+    #[cfg(test)]
+    pub(crate) fn push(&mut self, option: OptionSpec) {
+        self.option.push(option);
+        self.number();
+    }
+
+    /// Puts the options' moments down as numbers: a program has more than a thousand rows, and each command asks for those of
+    /// one moment.
+    fn number(&mut self) {
+        let span = |option: &OptionSpec| (number(&option.since), option.until.as_ref().map_or(u64::MAX, number));
+        self.spans = self.option.iter().map(span).collect();
     }
 
     /// Returns where the program is at a moment; nowhere if it doesn't exist then.
@@ -184,6 +228,12 @@ impl Program {
     pub fn underscores_at(&self, moment: &Moment) -> bool {
         self.underscores.iter().any(|window| window.holds(moment))
     }
+}
+
+/// Returns a moment's digits as a number, which has the same order.
+fn number(moment: &Moment) -> u64 {
+    let digits = moment.as_str().bytes().filter(u8::is_ascii_digit);
+    digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
 }
 
 fn holds(since: &Moment, until: Option<&Moment>, moment: &Moment) -> bool {
