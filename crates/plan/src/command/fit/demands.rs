@@ -219,7 +219,8 @@ impl<'k> Fitter<'k, '_> {
         let message =
             format!("`--speculative-model [ngram]` needs `{NEEDED}`, without which the engine fails at its start");
         let mut found = finding(ids::FEATURE_CONFLICT, NEEDED, message, format!("add `{NEEDED} {LENGTH}`"));
-        // A program that doesn't take it can't be given it, but the server that stands in for it can.
+        // A program that doesn't take it can't be given it, but the server that stands in for it can, or has it already.
+        found.repaired = last(&self.fitted.server, NEEDED).is_some();
         for side in sides {
             if let Some(Ok(made)) = self.table(side).map(|table| table.make(NEEDED, vec![LENGTH.to_owned()])) {
                 found.repaired = true;
