@@ -5,9 +5,18 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use isobench_report::guide::{Measure, Reported, ReportedCategory};
+use isobench_report::guide::{Measure, Reported, ReportedCategory, guide};
+use isobench_schema::format;
+use isobench_schema::plan::Plan;
 use serde::Deserialize;
+
+/// The variable that makes the test write what it would compare.
+const WRITE: &str = "ISOBENCH_WRITE_DOCS";
+
+/// The guide, as a path from the repository's root.
+const GUIDE: &str = "docs/guides/the-96-commits.md";
 
 /// The dataset, as a path from the repository's root.
 const DATASET: &str = "examples/iso-bench/vllm-96.jsonl";
@@ -125,4 +134,52 @@ fn categories_by_rules_name_rules() {
             assert!(unknown.is_empty(), "{}: {unknown:?}", category.name);
         }
     }
+}
+
+/// What stands above the guide.
+const HEAD: &str = "\
+<!-- Written by crates/isobench/tests/guide.rs from what the program says; don't edit. -->
+
+The 96 vLLM commits of ISO-Bench's public runs, as [the dataset](../../examples/iso-bench/README.md) gives them, planned for
+one H100 of 80 GB. Everything below is known before a device is used:
+
+```sh
+isobench plan examples/iso-bench/vllm-96.jsonl --device h100-sxm --devices 1
+isobench plan examples/iso-bench/vllm-96.jsonl --device h100-sxm --devices 1 --explain 296f927f
+isobench lint examples/iso-bench/vllm-96.jsonl --by rule
+isobench explain option-refused
+```
+
+The same plan as a page with a table that sorts: add `--format html`.
+";
+
+/// Returns the plan of the dataset for the device of the public runs, as the command makes it on any machine.
+fn plan() -> Plan {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
+        .args(["plan", DATASET, "--device", "h100-sxm", "--devices", "1", "--dry-run", "--json", "--quiet", "--cache"])
+        .arg(cache.path())
+        .current_dir(root())
+        .output()
+        .expect("the command runs");
+    format::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("the plan can't be read: {error}\n{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+#[test]
+fn the_guide_is_what_the_program_says() {
+    let expected = guide("The 96 commits", HEAD, &plan(), &reports());
+    let path = root().join(GUIDE);
+    if std::env::var_os(WRITE).is_some() {
+        fs::write(&path, expected).expect("the guide can be written");
+        return;
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    let differs = found.lines().zip(expected.lines()).position(|(found, expected)| found != expected);
+    let line = differs.unwrap_or_else(|| found.lines().count().min(expected.lines().count())) + 1;
+    assert!(
+        found == expected,
+        "{GUIDE} isn't what the program says, from line {line} on; write it anew with\n  \
+         {WRITE}=1 cargo test -p isobench --test guide"
+    );
 }
