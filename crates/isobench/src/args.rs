@@ -120,7 +120,7 @@ pub(crate) struct ChoiceArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Datasets of commits")]
 pub(crate) struct CommitArgs {
-    /// Plan for this device, such as `h100-80gb`; by default for this machine's own.
+    /// Plan for this device, such as `h100-sxm`; by default for this machine's own.
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
     /// Plan for so many devices.

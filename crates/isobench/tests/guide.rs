@@ -162,8 +162,7 @@ fn plan() -> Plan {
         .current_dir(root())
         .output()
         .expect("the command runs");
-    format::from_slice(&output.stdout)
-        .expect("the plan can be read")
+    format::from_slice(&output.stdout).expect("the plan can be read")
 }
 
 #[test]

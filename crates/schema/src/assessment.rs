@@ -210,7 +210,7 @@ pub struct Cost {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedFor {
-    /// The device's id in `knowledge/devices.toml`, such as `h100-80gb`.
+    /// The device's id in `knowledge/devices.toml`, such as `h100-sxm`.
     pub device: String,
     /// How many of them one launch may use.
     pub count: u32,

@@ -45,6 +45,7 @@ pub fn assessment(assessment: &Assessment, plan: Option<&Plan>, style: Style) ->
     if let Some(plan) = plan {
         super::plan::story(&mut out, plan, &assessment.task, style);
     }
+    style.paragraph(&mut out, "  ", "every sentence whole: the task's assessment in plan.json");
     out
 }
 
@@ -165,8 +166,16 @@ fn repairs(out: &mut String, assessment: &Assessment, style: Style) {
     for repair in assessment.repairs.iter().filter(|repair| !of_recipe(repair)) {
         let DeviationView { kind, subject, asked, run, reason } = deviation_view(repair);
         let (asked, run) = (truncate(&asked, LONGEST_VALUE), truncate(&run, LONGEST_VALUE));
-        style.paragraph(out, "  †         ", &format!("{kind}: {subject} asked {asked}, run {run} ({reason})"));
+        let text = format!("{kind}: {subject} asked {asked}, run {run} ({reason})");
+        style.paragraph(out, "  †         ", &brief(&text, style));
     }
+}
+
+/// Returns a text cut to two lines: the story is to fit a screen, and the plan's file has all of it.
+fn brief(text: &str, style: Style) -> String {
+    const LINES: usize = 2;
+    const LABEL: usize = 30;
+    truncate(text, style.width.saturating_sub(LABEL).max(LABEL) * LINES).into_owned()
 }
 
 fn findings(out: &mut String, assessment: &Assessment, style: Style) {
@@ -190,7 +199,9 @@ fn environments(out: &mut String, assessment: &Assessment, style: Style) {
     }
     for (answers, arms) in alike {
         style.paragraph(out, "  ", &format!("environment of {}", arms.join(" and ")));
-        for same in answers.chunk_by(|a, b| a.answer == b.answer && a.artifact == b.artifact && a.reason == b.reason) {
+        let asked: Vec<RungAnswer> =
+            answers.iter().filter(|answer| answer.answer != RungVerdict::NotNeeded).cloned().collect();
+        for same in asked.chunk_by(|a, b| a.answer == b.answer && a.artifact == b.artifact && a.reason == b.reason) {
             rungs(out, same, style);
         }
     }
@@ -202,7 +213,7 @@ fn environments(out: &mut String, assessment: &Assessment, style: Style) {
             clean(&recipe.reason),
             clean(&recipe.effect)
         );
-        style.paragraph(out, "  recipe    ", &text);
+        style.paragraph(out, "  recipe    ", &brief(&text, style));
     }
 }
 
@@ -218,6 +229,7 @@ fn rungs(out: &mut String, same: &[RungAnswer], style: Style) {
     let mut text =
         answer.artifact.as_ref().map(|artifact| format!("{}: ", short_artifact(artifact))).unwrap_or_default();
     text.push_str(&clean(&answer.reason));
+    let text = brief(&text, style);
     if let [_] = same {
         let label = format!("    {} {} ", pad(word, 10), pad(names.first().unwrap_or(&""), 11));
         labelled(out, &label, rung_tone(answer.answer), &text, style);
@@ -275,7 +287,9 @@ fn device_need(out: &mut String, need: &DeviceNeed, style: Style) {
     write!(text, "; {}", clean(&need.model)).expect("a String takes every write");
     let because: Vec<String> = need.because.iter().map(|text| clean(text)).collect();
     style.paragraph(out, "  devices   ", &text);
-    style.paragraph(out, "            ", &because.join("; "));
+    // The last ones say what came out.
+    let came_out = because.iter().rev().take(2).rev().cloned().collect::<Vec<_>>().join("; ");
+    style.paragraph(out, "            ", &brief(&came_out, style));
 }
 
 fn price(out: &mut String, cost: &Cost, style: Style) {
@@ -291,5 +305,5 @@ fn price(out: &mut String, cost: &Cost, style: Style) {
     );
     style.paragraph(out, "  cost      ", &text);
     let assumptions: Vec<String> = cost.assumptions.iter().map(|text| clean(text)).collect();
-    style.paragraph(out, "  assumed   ", &assumptions.join("; "));
+    style.paragraph(out, "  assumed   ", &brief(&assumptions.join("; "), style));
 }
