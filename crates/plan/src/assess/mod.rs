@@ -199,7 +199,7 @@ fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
     let case = load.case(subject);
     let mut findings = load.findings(&case);
     findings.sort_by_key(|finding| (severity_rank(finding), rank(&finding.rule)));
-    let mut recipes = recipe::needed(&case, &sources.pins());
+    let mut recipes = recipe::needed(&case, &sources.pins);
     if !sources.is_built() {
         recipes.retain(|recipe| !is_for_builds(&recipe.id, knowledge));
     }

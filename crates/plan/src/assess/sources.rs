@@ -12,6 +12,7 @@ use isobench_schema::task::TaskEnvironment;
 use super::Subject;
 use crate::knowledge::devices::Vendor;
 use crate::knowledge::engines::Platform;
+use crate::recipe::Pins;
 use crate::source::{self, ArmSource, Means, Request};
 
 /// Where each arm's environment comes from.
@@ -23,6 +24,15 @@ pub(super) struct Sources {
     /// How every arm is made, if every arm can be had.
     pub(super) environment: Option<TaskEnvironment>,
     pub(super) deviations: Vec<Deviation>,
+    /// The requirements that environments are made with.
+    pub(super) pins: Pins,
+}
+
+fn pins(environment: Option<&TaskEnvironment>) -> Pins {
+    match environment.map(|environment| &environment.python) {
+        Some(Python::Venv(venv)) => Pins::read(venv.requirements.iter().chain(&venv.overrides)),
+        Some(Python::Absent | Python::System) | None => Pins::default(),
+    }
 }
 
 impl Sources {
@@ -45,14 +55,13 @@ impl Sources {
         let ladder = source::ladders(&request);
         let (environment, deviations) = source::task_environment(&request, &ladder).unzip();
         let (baseline, human) = (subject.baseline.cloned().map(Arc::new), subject.human.cloned().map(Arc::new));
-        Self { baseline, human, ladder: Arc::new(ladder), environment, deviations: deviations.unwrap_or_default() }
-    }
-
-    /// Returns the requirements that environments are made with.
-    pub(super) fn pins(&self) -> Vec<String> {
-        match self.environment.as_ref().map(|environment| &environment.python) {
-            Some(Python::Venv(venv)) => [venv.requirements.clone(), venv.overrides.clone()].concat(),
-            Some(Python::Absent | Python::System) | None => Vec::new(),
+        Self {
+            baseline,
+            human,
+            ladder: Arc::new(ladder),
+            pins: pins(environment.as_ref()),
+            environment,
+            deviations: deviations.unwrap_or_default(),
         }
     }
 

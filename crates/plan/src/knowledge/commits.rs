@@ -90,6 +90,9 @@ impl Commits {
             return None;
         }
         let commits = &self.engines.iter().find(|commits| commits.engine == engine)?.commits;
+        if let Some(whole) = CommitId::new(id).ok().and_then(|id| commits.get(&id)) {
+            return Some(whole);
+        }
         let mut found = commits.values().filter(|facts| facts.commit.as_str().starts_with(id));
         let only = found.next()?;
         found.next().is_none().then_some(only)

@@ -20,12 +20,23 @@ use crate::lint::Case;
 use crate::lint::condition;
 use requirement::Requirement;
 
+/// Requirements that are installed anyway.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pins(Vec<Requirement>);
+
+impl Pins {
+    /// Reads requirements, as pip writes them; those whose bounds aren't told by numbers say nothing.
+    pub fn read<'p>(requirements: impl IntoIterator<Item = &'p String>) -> Self {
+        Self(requirements.into_iter().filter_map(|pin| Requirement::read(pin)).collect())
+    }
+}
+
 /// Returns the recipes that a task's environments need, in the order in which they are applied.
 ///
 /// If either revision lies in a recipe's span, every arm gets it. `pins` are requirements that are installed anyway; a recipe
 /// whose requirement follows from them isn't needed.
-pub fn needed(case: &Case<'_>, pins: &[String]) -> Vec<NeededRecipe> {
-    let mut installed: Vec<Requirement> = pins.iter().filter_map(|pin| Requirement::read(pin)).collect();
+pub fn needed(case: &Case<'_>, pins: &Pins) -> Vec<NeededRecipe> {
+    let mut installed = pins.0.clone();
     let mut recipes = Vec::new();
     for row in &case.knowledge.recipes.recipe {
         if row.engine != case.task.engine || !lies_in(case, |moment| row.holds(moment)) {

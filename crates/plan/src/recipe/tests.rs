@@ -58,7 +58,7 @@ struct Question<'q> {
 }
 
 impl Question<'_> {
-    fn with<T>(&self, answer: impl FnOnce(&Case<'_>, &[String]) -> T) -> T {
+    fn with<T>(&self, answer: impl FnOnce(&Case<'_>, &Pins) -> T) -> T {
         let knowledge = Knowledge::embedded();
         let (baseline, human) = (facts('a', self.baseline), facts('b', self.human));
         let mut given = Given::default();
@@ -82,7 +82,7 @@ impl Question<'_> {
             knowledge,
         };
         let pins: Vec<String> = self.pins.iter().map(|pin| (*pin).to_owned()).collect();
-        answer(&case, &pins)
+        answer(&case, &Pins::read(&pins))
     }
 
     fn ids(&self) -> String {

@@ -10,6 +10,18 @@ use crate::lint::ids;
 use crate::nearest::hint;
 
 impl Fitter<'_, '_> {
+    /// Returns the option that may be meant by one that nothing takes and nothing mends, as `; did you mean ..?`.
+    pub(super) fn meant(&self, side: Side, refused: &Refused<'_>) -> String {
+        match refused.why {
+            Refusal::Unknown => hint(&refused.option.name, self.table(side).into_iter().flat_map(Table::names)),
+            Refusal::Ambiguous(_)
+            | Refusal::ValueMissing
+            | Refusal::ValueUnexpected
+            | Refusal::ValueKind(_)
+            | Refusal::NotAmong(_) => String::new(),
+        }
+    }
+
     /// Returns what is wrong with an option, not repaired.
     pub(super) fn refusal(&self, side: Side, refused: &Refused<'_>) -> Finding {
         let Refused { option, why } = refused;
@@ -23,15 +35,11 @@ impl Fitter<'_, '_> {
         }
         let (rule, message, fix) = match why {
             Refusal::Unknown => {
-                let names: Vec<&str> = self.table(side).into_iter().flat_map(Table::names).collect();
                 let added = self.added_by_the_commit(side, refused);
                 (
                     ids::OPTION_REFUSED,
                     format!("{at} has no option `{name}`{added}"),
-                    format!(
-                        "take `{written}` out of the command, or name the option that is meant{}",
-                        hint(name, names)
-                    ),
+                    format!("take `{written}` out of the command, or name the option that is meant"),
                 )
             }
             Refusal::Ambiguous(names) => (

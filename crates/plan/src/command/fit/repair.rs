@@ -20,6 +20,7 @@ impl<'k> Fitter<'k, '_> {
                 // The last repair is this one's.
                 found.fix = self.fitted.repairs.last().map_or(found.fix, |repair| format!("write {}", repair.run));
             } else {
+                found.fix += &self.meant(side, &refused);
                 self.fitted.refused.push(refused.option);
             }
             self.fitted.findings.push(found);

@@ -94,7 +94,7 @@ proptest! {
             prop_assert!(!finding.message.is_empty() && !finding.fix.is_empty());
             prop_assert!(finding.severity >= rule(&finding.rule).unwrap().severity, "never worse than its rule says");
         }
-        let recipes = crate::recipe::needed(&case, &[]);
-        prop_assert_eq!(&recipes, &crate::recipe::needed(&case, &[]));
+        let recipes = crate::recipe::needed(&case, &crate::recipe::Pins::default());
+        prop_assert_eq!(&recipes, &crate::recipe::needed(&case, &crate::recipe::Pins::default()));
     }
 }
