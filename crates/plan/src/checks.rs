@@ -17,7 +17,7 @@ const P90_REQUESTS: u32 = 64;
 
 /// Returns what is wrong with a task as a whole. `root` gives the lines.
 pub(crate) fn check(task: &Task, root: &Node) -> Vec<Finding> {
-    let faults = [workload(task), metric(task), bounds(task), server(task), tree_paths(task)].concat();
+    let faults = faults(task);
     let place = |path: &str| {
         let mut path = path;
         loop {
@@ -31,7 +31,13 @@ pub(crate) fn check(task: &Task, root: &Node) -> Vec<Finding> {
     faults.into_iter().map(|(path, message)| Finding::at(place(path), message)).collect()
 }
 
-type Fault = (&'static str, String);
+/// A key and what is wrong with its value.
+pub(crate) type Fault = (&'static str, String);
+
+/// Returns what is wrong with a task as a whole.
+pub(crate) fn faults(task: &Task) -> Vec<Fault> {
+    [workload(task), metric(task), bounds(task), server(task), tree_paths(task)].concat()
+}
 
 fn arrival_name(arrival: Arrival) -> &'static str {
     match arrival {

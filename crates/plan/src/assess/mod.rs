@@ -31,6 +31,7 @@ use crate::knowledge::Knowledge;
 use crate::knowledge::devices::DeviceRow;
 use crate::knowledge::presets::Preset;
 use crate::knowledge::recipes::Action;
+use crate::lint::ids;
 use crate::recipe;
 use crate::requirements::Place;
 use crate::source;
@@ -203,12 +204,17 @@ fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
     if !sources.is_built() {
         recipes.retain(|recipe| !is_for_builds(&recipe.id, knowledge));
     }
+    if recipes.iter().any(|recipe| recipe.id == HALF_PRECISION) {
+        let is_cured = |finding: &&mut Finding| finding.rule == ids::FEATURE_CONFLICT && finding.message == NO_BFLOAT16;
+        findings.iter_mut().filter(is_cured).for_each(|finding| finding.repaired = true);
+    }
     let mut repairs = [load.repairs.clone(), sources.deviations.clone()].concat();
-    let mut left = Vec::new();
+    let (mut left, mut faults) = (Vec::new(), Vec::new());
     let planned = task::task(subject, &load, sources).map(|mut task| {
         let applied = recipe::apply(&recipes, &mut task.environment, &mut task.server);
         repairs.extend(applied.deviations);
         left = applied.left;
+        faults = task::faults(&task);
         task
     });
     let (standing, reasons) = standing::decide(&standing::Grounds {
@@ -217,6 +223,8 @@ fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
         repairs: &load.repairs,
         recipes: &recipes,
         left: &left,
+        faults: &faults,
+        unknown: is_unread(subject),
         ladder: &sources.ladder,
         has_workload: load.workload.is_some(),
     });
@@ -236,7 +244,7 @@ fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
                 tool: fitted.tool,
                 variables: fitted.variables.clone(),
                 client: fitted.client_argv(),
-                server: fitted.server_argv(),
+                server: load.server_argv(fitted),
             })
             .map(Arc::new),
         findings: Arc::new(findings),
@@ -249,6 +257,22 @@ fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
     let planned = planned.filter(|_| standing != Standing::Cannot).map(|task| Arc::new((task, repairs)));
     Assessed { assessment, task: planned }
 }
+
+/// Returns why nothing can be said of a command, if the baseline isn't known.
+fn is_unread(subject: &Subject<'_>) -> Option<String> {
+    if subject.baseline.is_some() {
+        return None;
+    }
+    let what = match &subject.task.parent {
+        Some(parent) => format!("the parent `{parent}`"),
+        None => format!("the parent of `{}`", subject.task.commit),
+    };
+    Some(format!("nothing is known of {what}; name a clone that has it with `--clone {}=DIR`", subject.task.engine))
+}
+
+/// The recipe that gives a bfloat16 model to a device without bfloat16, and what is wrong without it.
+const HALF_PRECISION: &str = "half-precision-below-ampere";
+const NO_BFLOAT16: &str = "the model's weights are bfloat16, which needs compute capability 8.0";
 
 /// Returns whether a recipe only mends a build from source.
 fn is_for_builds(id: &str, knowledge: &Knowledge) -> bool {

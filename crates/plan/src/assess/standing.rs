@@ -20,6 +20,10 @@ pub(super) struct Grounds<'a> {
     pub(super) recipes: &'a [NeededRecipe],
     /// Recipes that can't be carried out.
     pub(super) left: &'a [Left],
+    /// What contradicts itself in the task that would be planned.
+    pub(super) faults: &'a [String],
+    /// Why nothing can be said of the command, if so.
+    pub(super) unknown: Option<String>,
     pub(super) ladder: &'a BTreeMap<ArmId, Vec<RungAnswer>>,
     /// Whether the command was read and fitted, or a preset stands in for it.
     pub(super) has_workload: bool,
@@ -40,7 +44,10 @@ pub(super) fn decide(grounds: &Grounds<'_>) -> (Standing, Vec<String>) {
     found.extend(
         left.map(|left| (Standing::Cannot, format!("recipe {} can't be carried out: {}", left.id, left.reason))),
     );
-    if !grounds.has_workload && found.is_empty() {
+    found.extend(grounds.faults.iter().map(|fault| (Standing::Cannot, fault.clone())));
+    if let Some(unknown) = &grounds.unknown {
+        found.insert(0, (Standing::Cannot, unknown.clone()));
+    } else if !grounds.has_workload && found.iter().all(|(standing, _)| *standing != Standing::Cannot) {
         found.push((Standing::Cannot, "no workload can be derived from the command".to_owned()));
     }
     for (arm, answers) in grounds.ladder {
@@ -54,7 +61,7 @@ pub(super) fn decide(grounds: &Grounds<'_>) -> (Standing, Vec<String>) {
             Some(_) => {}
         }
     }
-    let repaired = grounds.findings.iter().filter(|finding| finding.severity == Severity::Error && finding.repaired);
+    let repaired = grounds.findings.iter().filter(|finding| finding.repaired);
     found.extend(repaired.map(|finding| (Standing::Repaired, format!("{} (repaired)", finding.message))));
     if grounds.findings.iter().all(|finding| !finding.repaired) {
         found.extend(grounds.repairs.iter().map(|repair| (Standing::Repaired, repair.reason.clone())));
@@ -142,8 +149,17 @@ mod tests {
     fn check(findings: &[Finding], rungs: &[(Rung, RungVerdict)], expected: (Standing, &[&str])) {
         let answers = rungs.iter().map(|&(rung, verdict)| answer(rung, verdict)).collect();
         let ladder = BTreeMap::from([(ArmId::Baseline, answers)]);
-        let grounds =
-            Grounds { findings, bugs: &[], repairs: &[], recipes: &[], left: &[], ladder: &ladder, has_workload: true };
+        let grounds = Grounds {
+            findings,
+            bugs: &[],
+            repairs: &[],
+            recipes: &[],
+            left: &[],
+            faults: &[],
+            unknown: None,
+            ladder: &ladder,
+            has_workload: true,
+        };
         let (standing, reasons) = decide(&grounds);
         assert_eq!(
             (standing, reasons.iter().map(String::as_str).collect::<Vec<_>>()),

@@ -3,11 +3,12 @@
 use isobench_schema::environment::EngineKind;
 use isobench_schema::ids::{Moment, Revision};
 use isobench_schema::task::{DesignSpec, Requirements, ServerSpec, Task};
+use isobench_schema::workload::Prompts;
 
 use super::Subject;
 use super::load::Load;
 use super::sources::Sources;
-use crate::defaults;
+use crate::{checks, defaults};
 
 /// The path that says whether the server is ready, before it had one for that.
 const MODELS: &str = "/v1/models";
@@ -39,6 +40,17 @@ pub(super) fn task(subject: &Subject<'_>, load: &Load<'_>, sources: &Sources) ->
             disk_gib: None,
         },
     })
+}
+
+/// Returns what contradicts itself in a task, as for tasks that people write.
+pub(super) fn faults(task: &Task) -> Vec<String> {
+    // The lengths of a dataset's prompts are the dataset's, and can't be held against anything here.
+    match task.workload.prompts {
+        Prompts::Dataset { .. } => Vec::new(),
+        Prompts::Words { .. } | Prompts::TokenIds { .. } => {
+            checks::faults(task).into_iter().map(|(_, message)| message).collect()
+        }
+    }
 }
 
 fn server(subject: &Subject<'_>, load: &Load<'_>) -> Option<ServerSpec> {

@@ -66,6 +66,15 @@ impl Given {
         self.values(name)?.first()?.parse().ok()
     }
 
+    /// Puts a tensor parallel size in the place of whatever parallel sizes the command asks for.
+    pub(crate) fn set_parallel(&mut self, tensor_parallel: u32) {
+        let parallel = ["--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size"];
+        let is_other = |(name, _): &(String, Vec<String>)| !parallel.contains(&name.as_str());
+        self.options.retain(is_other);
+        self.refused.retain(is_other);
+        self.options.push(("--tensor-parallel-size".to_owned(), vec![tensor_parallel.to_string()]));
+    }
+
     /// Returns how many devices the command asks for: the product of its parallel sizes.
     pub fn devices(&self) -> u32 {
         let size = |name| self.asked(name).and_then(|values| values.first()?.parse::<u32>().ok()).unwrap_or(1).max(1);

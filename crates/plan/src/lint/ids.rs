@@ -28,6 +28,8 @@ pub const DATASET_FILE_MISSING: &str = "dataset-file-missing";
 pub const DATASET_UNKNOWN: &str = "dataset-unknown";
 /// No such model is published.
 pub const MODEL_MISSING: &str = "model-missing";
+/// Nothing is known of the model's size.
+pub const MODEL_UNKNOWN: &str = "model-unknown";
 /// The model contradicts the command or the commit.
 pub const MODEL_CONTRADICTION: &str = "model-contradiction";
 /// The engine can't load the model's architecture at the baseline.
@@ -69,6 +71,7 @@ pub const ALL: &[&str] = &[
     DATASET_FILE_MISSING,
     DATASET_UNKNOWN,
     MODEL_MISSING,
+    MODEL_UNKNOWN,
     MODEL_CONTRADICTION,
     ARCHITECTURE_UNSUPPORTED,
     FEATURE_CONFLICT,

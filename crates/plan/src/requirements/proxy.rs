@@ -8,6 +8,7 @@ use super::need::need;
 use super::options::ServerOptions;
 use super::place::Place;
 use crate::knowledge::Models;
+use crate::knowledge::architectures::{EngineFeature, Support};
 use crate::knowledge::models::ModelForm;
 
 /// A model that stands in for another.
@@ -20,6 +21,18 @@ pub struct Proxy {
     /// What is written down: another model's name is in the key of every measurement, so that its numbers are never compared with
     /// the original's.
     pub deviation: Deviation,
+}
+
+/// Returns whether the engine can load a model at the moment.
+fn is_loadable(models: &Models, name: &str, place: &Place<'_>) -> bool {
+    let Some(moment) = place.moment else { return true };
+    let row = models.find(name);
+    let named = row.and_then(|row| row.config.as_ref()?.get("architectures")?.as_array()?.first()?.as_str());
+    let support = |architecture| place.architectures.support(place.engine, architecture, moment);
+    let is_known =
+        named.is_none_or(|architecture| matches!(support(architecture), Support::Yes(_) | Support::Fallback(_)));
+    let rope = row.and_then(|row| row.config.as_ref()?.get("rope_scaling")?.get("rope_type")?.as_str());
+    is_known && (rope != Some("llama3") || place.has(EngineFeature::RopeLlama3))
 }
 
 /// Returns the best model that may stand in for one that doesn't fit `devices` devices, if there is one that does.
@@ -47,6 +60,9 @@ pub fn proxy(
     }
     row.proxies.iter().find_map(|name| {
         let stand_in = model(models, name, None).ok()?;
+        if !is_loadable(models, name, place) {
+            return None;
+        }
         let tensor_parallel = fits(&stand_in)?;
         let needs = original_need.map_or_else(|| "more devices than any size".to_owned(), |n| format!("{n} devices"));
         let deviation = Deviation {
