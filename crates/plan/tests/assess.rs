@@ -1,0 +1,185 @@
+//! What is known of the public tasks before a device is used, and of rows that are made up.
+
+use std::collections::BTreeMap;
+
+use isobench_plan::assess::{AssessOptions, ProxyChoice};
+use isobench_plan::dataset::{self, Dataset, Entry, EntryKind, Files, ReadFileError};
+use isobench_plan::knowledge::Knowledge;
+use isobench_plan::planner::{self, PlanOptions};
+use isobench_schema::assessment::{Assessment, PlannedFor, Standing};
+use isobench_schema::environment::{Patch, Rung};
+use isobench_schema::facts::Facts;
+use isobench_schema::ids::{AgentName, ArmId};
+use isobench_schema::plan::{ExclusionReason, Plan};
+use isobench_schema::task::AgentPatch;
+
+const PUBLIC: &str = include_str!("../../../examples/iso-bench/vllm-96.jsonl");
+
+/// One file, in memory.
+struct One(String);
+
+impl Files for One {
+    fn read(&self, _: &str) -> Result<Vec<u8>, ReadFileError> {
+        Ok(self.0.clone().into_bytes())
+    }
+
+    fn list(&self, _: &str) -> Result<Vec<Entry>, ReadFileError> {
+        Err(ReadFileError::Missing)
+    }
+
+    fn kind(&self, _: &str) -> Option<EntryKind> {
+        Some(EntryKind::File)
+    }
+}
+
+fn dataset(rows: &str) -> Dataset {
+    let read = dataset::read(&One(rows.to_owned()), "/data", "rows.jsonl", &[]).unwrap();
+    assert_eq!(read.problems, []);
+    read
+}
+
+fn options(device: &str, count: u32) -> AssessOptions {
+    AssessOptions {
+        planned_for: PlannedFor { device: device.to_owned(), count, assumed: false },
+        ..AssessOptions::default()
+    }
+}
+
+fn plan(dataset: &Dataset, commits: AssessOptions) -> Plan {
+    let options = PlanOptions { commits, allow_unisolated: true, ..PlanOptions::new(1, "0.0.0") };
+    planner::plan(dataset, &Facts::default(), &options).unwrap()
+}
+
+fn counts(plan: &Plan) -> BTreeMap<Standing, usize> {
+    let mut counts = BTreeMap::new();
+    for assessment in &plan.assessments {
+        *counts.entry(assessment.standing).or_default() += 1;
+    }
+    counts
+}
+
+/// Plans one row of a known commit with a command of its own.
+fn one(command: &str, commits: AssessOptions) -> Assessment {
+    let commit = "eefbf4a68b7b0a5b8364a59647906be1b7f043e2";
+    let row = serde_json::json!({ "project": "vllm", "commit": commit, "perf_command": command });
+    plan(&dataset(&format!("{row}\n")), commits).assessments.remove(0)
+}
+
+const SERVE: &str =
+    "vllm bench serve --dataset-name random --random-input-len 512 --random-output-len 64 --num-prompts 700";
+
+#[test]
+fn the_public_tasks_stand_where_they_stand() {
+    let public = plan(&dataset(PUBLIC), options("h100-sxm", 1));
+    let expected = [
+        (Standing::AsIs, 3),
+        (Standing::Repaired, 52),
+        (Standing::MoreDevices, 12),
+        (Standing::Build, 4),
+        (Standing::Cannot, 25),
+    ];
+    assert_eq!(counts(&public), BTreeMap::from(expected));
+    // Each either is planned or has its reason.
+    for assessment in &public.assessments {
+        let excluded = public.exclusions.iter().filter(|exclusion| exclusion.task == assessment.task).count();
+        assert_eq!(usize::from(public.task(&assessment.task).is_some()) + excluded, 1, "{}", assessment.task);
+        assert!(assessment.standing == Standing::AsIs || !assessment.reasons.is_empty(), "{}", assessment.task);
+    }
+}
+
+#[test]
+fn the_five_commits_of_the_port_bug_are_not_excluded() {
+    let public = plan(&dataset(PUBLIC), options("h100-sxm", 1));
+    for commit in ["25ebed2f", "88693683", "9323a315", "b2e0ad3b", "f092153f"] {
+        let found = public.assessments.iter().find(|found| found.task.as_str().ends_with(commit)).unwrap();
+        assert_eq!(found.standing, Standing::Repaired, "{commit}: {:?}", found.reasons);
+    }
+}
+
+#[test]
+fn the_same_rows_give_the_same_plan_in_any_order_and_alone() {
+    let public = dataset(PUBLIC);
+    let whole = plan(&public, options("h100-sxm", 1));
+    let mut turned = public.clone();
+    turned.commit_tasks.reverse();
+    let mut back = plan(&turned, options("h100-sxm", 1)).assessments;
+    back.reverse();
+    assert_eq!(whole.assessments, back);
+}
+
+#[test]
+fn a_model_is_spread_over_the_devices_that_it_needs() {
+    let command = format!("{SERVE} --model meta-llama/Meta-Llama-3-70B");
+    let found = one(&command, options("h100-sxm", 8));
+    let size = found.need.as_ref().unwrap().devices.unwrap().to_string();
+    assert!(found.repairs.iter().any(|repair| repair.subject == "server.tensor-parallel-size"), "{:?}", found.repairs);
+    let server = &found.command.as_ref().unwrap().server;
+    let place = server.iter().position(|word| word == "--tensor-parallel-size").unwrap();
+    assert_eq!(server.get(place + 1), Some(&size), "{server:?}");
+    assert_eq!(one(&command, options("h100-sxm", 1)).standing, Standing::MoreDevices);
+}
+
+#[test]
+fn a_proxy_is_taken_only_when_asked_for_and_is_a_deviation() {
+    let command = format!("{SERVE} --model meta-llama/Meta-Llama-3-70B --tensor-parallel-size 4");
+    let asked = AssessOptions { proxy: ProxyChoice::WhereTooLarge, ..options("h100-sxm", 1) };
+    let found = one(&command, asked);
+    assert!(found.repairs.iter().any(|repair| repair.subject == "server.model"), "{:?}", found.repairs);
+    assert!(found.standing < Standing::MoreDevices, "{:?}", found.reasons);
+}
+
+#[test]
+fn what_cannot_be_known_or_cannot_be_is_never_runnable() {
+    let cases = [
+        ("--model nobody/Imaginary-9000B", "nothing is known of the size"),
+        ("--model facebook/opt-125m --random-input-len 100000", "don't fit the context"),
+        ("--model facebook/opt-125m --max-model-len 100000", "is more than the 2048 tokens"),
+        ("--model facebook/opt-125m --tensor-parallel-size 0", "tensor-parallel-size"),
+    ];
+    for (more, reason) in cases {
+        let found = one(&format!("{SERVE} {more}"), options("h100-sxm", 1));
+        assert_eq!(found.standing, Standing::Cannot, "{more}: {:?}", found.reasons);
+        assert!(found.reasons.iter().any(|said| said.contains(reason)), "{more}: {:?}", found.reasons);
+    }
+    let amd = one(&format!("{SERVE} --model facebook/opt-125m"), options("mi300x", 1));
+    assert_eq!(amd.standing, Standing::Cannot, "{:?}", amd.reasons);
+}
+
+#[test]
+fn a_task_without_a_command_is_planned_only_with_a_named_workload() {
+    let public = dataset(PUBLIC);
+    let bare = plan(&public, options("h100-sxm", 1));
+    let preset = Knowledge::embedded().presets.find("seed-local").unwrap().clone();
+    let chosen = plan(&public, AssessOptions { preset: Some(preset), ..options("h100-sxm", 1) });
+    let of = |plan: &Plan| plan.assessments.iter().find(|found| found.task.as_str().ends_with("ed250545")).cloned();
+    assert_eq!(of(&bare).unwrap().standing, Standing::Cannot);
+    let with = of(&chosen).unwrap();
+    assert!(with.repairs.iter().any(|repair| repair.subject == "workload"), "{:?}", with.repairs);
+}
+
+#[test]
+fn an_agents_native_change_is_built_however_its_patch_names_it() {
+    let plain = "diff --git a/csrc/x.cu b/csrc/x.cu\n--- a/csrc/x.cu\n+++ b/csrc/x.cu\n@@ -1 +1 @@\n-a\n+b\n";
+    let binary = "diff --git a/csrc/x.cu b/csrc/x.cu\nindex 1..2 100644\nGIT binary patch\nliteral 1\n";
+    let python = "--- a/vllm/x.py\n+++ b/vllm/x.py\n@@ -1 +1 @@\n-a\n+b\n";
+    let agent = AgentName::new("one").unwrap();
+    for (text, rung) in [(plain, Rung::Source), (binary, Rung::Source), (python, Rung::NativeTree)] {
+        let mut rows = dataset(PUBLIC);
+        rows.commit_tasks.retain(|task| task.id.as_str().ends_with("9badee53"));
+        let patch = Some(Patch::new("p", text.as_bytes().to_vec()));
+        rows.commit_tasks
+            .iter_mut()
+            .for_each(|task| task.agents = vec![AgentPatch { name: agent.clone(), patch: patch.clone() }]);
+        let found = plan(&rows, options("h100-sxm", 1)).assessments.remove(0);
+        let taken =
+            found.ladder.get(&ArmId::Agent(agent.clone())).and_then(|answers| isobench_plan::source::taken(answers));
+        assert_eq!(taken.map(|answer| answer.rung), Some(rung), "{text}");
+    }
+}
+
+#[test]
+fn what_the_client_cannot_load_is_excluded_and_still_stands() {
+    let public = plan(&dataset(PUBLIC), options("h100-sxm", 1));
+    let lacking = public.exclusions.iter().filter(|exclusion| exclusion.reason == ExclusionReason::ClientLacks).count();
+    assert_eq!(lacking + public.tasks.len(), 3 + 52 + 4);
+}
