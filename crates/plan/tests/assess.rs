@@ -33,7 +33,7 @@ impl Files for One {
 }
 
 fn dataset(rows: &str) -> Dataset {
-    let read = dataset::read(&One(rows.to_owned()), "/data", "rows.jsonl", &[]).unwrap();
+    let read = dataset::read(&One(rows.to_owned()), "/data", "rows.jsonl", &[]).expect("the rows are a dataset");
     assert_eq!(read.problems, []);
     read
 }
@@ -47,7 +47,7 @@ fn options(device: &str, count: u32) -> AssessOptions {
 
 fn plan(dataset: &Dataset, commits: AssessOptions) -> Plan {
     let options = PlanOptions { commits, allow_unisolated: true, ..PlanOptions::new(1, "0.0.0") };
-    planner::plan(dataset, &Facts::default(), &options).unwrap()
+    planner::plan(dataset, &Facts::default(), &options).expect("the choice fits the dataset")
 }
 
 fn counts(plan: &Plan) -> BTreeMap<Standing, usize> {
