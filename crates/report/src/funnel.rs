@@ -5,16 +5,17 @@ mod builds;
 mod costs;
 mod reasons;
 
-use isobench_schema::assessment::{Assessment, Standing};
+use isobench_schema::assessment::{Assessment, PlannedFor, Standing};
 use isobench_schema::ids::TaskId;
 
 use crate::text::clean;
 use crate::words::TaskStandingWord;
 
 pub use builds::Builds;
-pub(crate) use costs::lowest_rung;
 pub use costs::{CostLine, Costs, Money, Sum};
+pub(crate) use costs::{EACH_TASK, lowest_rung};
 pub use reasons::ReasonGroup;
+pub(crate) use reasons::alike;
 
 /// How far the tasks come, as people see it. All text is on one line and free of control characters.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,8 +47,8 @@ pub struct FunnelRow {
     pub further: Vec<ReasonGroup>,
 }
 
-/// Returns the funnel of some tasks.
-pub fn funnel(assessments: &[Assessment]) -> Funnel {
+/// Returns the funnel of some tasks, which are reckoned for these devices if they are known.
+pub fn funnel(assessments: &[Assessment], planned_for: Option<&PlannedFor>) -> Funnel {
     let row = |&standing: &Standing| {
         let of: Vec<&Assessment> = assessments.iter().filter(|item| item.standing == standing).collect();
         FunnelRow {
@@ -63,7 +64,7 @@ pub fn funnel(assessments: &[Assessment]) -> Funnel {
         tasks: assessments.len(),
         rows: Standing::ALL.iter().map(row).collect(),
         builds: builds::builds(assessments),
-        openings: costs::openings(assessments, &costs),
+        openings: costs::openings(assessments, planned_for, &costs),
         costs,
     }
 }

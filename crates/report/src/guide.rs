@@ -62,7 +62,7 @@ pub enum Measure {
 /// Returns the guide: the funnel, each report's categories beside the program's, what only running showed, and every task.
 pub fn guide(title: &str, head: &str, plan: &Plan, reports: &[Reported]) -> String {
     let mut out = format!("# {}\n\n{}\n\n", escape(&clean(title)), head.trim());
-    out.push_str(&markdown::funnel(&plan.assessments));
+    out.push_str(&markdown::funnel(&plan.assessments, plan.planned_for.as_ref()));
     push(&mut out, "## What the reports of earlier runs said");
     push(&mut out, COMPARED);
     for report in reports {

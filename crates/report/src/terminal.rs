@@ -3,6 +3,7 @@
 mod assessment;
 mod funnel;
 mod judgement;
+mod left_out;
 mod lint;
 mod plan;
 mod table;

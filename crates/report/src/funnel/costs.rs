@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_schema::assessment::{Assessment, RungVerdict, Standing};
+use isobench_schema::assessment::{Assessment, PlannedFor, RungVerdict, Standing};
 use isobench_schema::environment::Rung;
 
 use super::can_run;
@@ -98,12 +98,15 @@ pub struct Costs {
     pub total: Sum,
     /// Tasks that can run and have no cost, since something isn't known.
     pub without: usize,
-    /// What is assumed for all of them, each sentence once, the commonest first.
+    /// What is assumed of prices, each sentence once, the commonest first.
     pub assumptions: Vec<String>,
 }
 
 /// How many assumptions are shown for all tasks; each task's own page has the rest.
 const SHOWN_ASSUMPTIONS: usize = 6;
+
+/// Where the assumptions are that differ from task to task; `each` stands before it.
+pub(crate) const EACH_TASK: &str = "task's own page (`--explain`) has its launches, start and window";
 
 /// Returns what some tasks cost.
 pub(super) fn costs<'a>(tasks: impl Iterator<Item = &'a Assessment>) -> Costs {
@@ -117,20 +120,23 @@ pub(super) fn costs<'a>(tasks: impl Iterator<Item = &'a Assessment>) -> Costs {
         };
         lines.entry((cost.devices, lowest_rung(task))).or_default().add(task);
         total.add(task);
-        for assumption in &cost.assumptions {
+        for assumption in cost.assumptions.iter().filter(|assumption| is_about_price(assumption)) {
             *assumptions.entry(crate::text::clean(assumption)).or_default() += 1;
         }
     }
     let mut assumptions: Vec<(String, usize)> = assumptions.into_iter().collect();
     assumptions.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    // What only some tasks assume is about those tasks.
-    let common = assumptions.into_iter().filter(|(_, count)| *count * 2 > total.tasks);
     Costs {
         lines: lines.into_iter().map(|((devices, rung), sum)| CostLine { devices, rung, sum }).collect(),
         total,
         without,
-        assumptions: common.map(|(text, _)| text).take(SHOWN_ASSUMPTIONS).collect(),
+        assumptions: assumptions.into_iter().map(|(text, _)| text).take(SHOWN_ASSUMPTIONS).collect(),
     }
+}
+
+/// Returns whether an assumption is about a price: it holds for the total, and others are about one task.
+fn is_about_price(assumption: &str) -> bool {
+    ["US dollars", "$", "price"].iter().any(|word| assumption.contains(word))
 }
 
 /// Returns the lowest rung that an arm of the task takes: the one that costs most.
@@ -139,17 +145,43 @@ pub(crate) fn lowest_rung(task: &Assessment) -> Option<Rung> {
     answers.filter(|answer| answer.answer == RungVerdict::Taken).map(|answer| answer.rung).max()
 }
 
+/// What would let a task run that needs more devices.
+enum Opening {
+    /// So many devices, more than are planned.
+    Devices(u32),
+    /// No number of these devices.
+    Never,
+    /// Nobody knows how many.
+    Unknown,
+}
+
+/// Returns what would let a task run. Devices that are planned already can't be what it lacks.
+fn devices_that_open(task: &Assessment, planned: u32) -> Opening {
+    let need = task.need.as_deref();
+    if need.is_some_and(|need| need.devices.is_none()) {
+        return Opening::Never;
+    }
+    let known = [
+        task.cost.as_ref().map(|cost| cost.devices),
+        need.and_then(|need| need.devices),
+        need.and_then(|need| need.asked_tensor_parallel),
+    ];
+    let more = known.into_iter().flatten().find(|devices| *devices > planned);
+    more.map_or(Opening::Unknown, Opening::Devices)
+}
+
 /// Returns what would open more tasks, or running them once more, a sentence each.
-pub(super) fn openings(assessments: &[Assessment], costs: &Costs) -> Vec<String> {
+pub(super) fn openings(assessments: &[Assessment], planned_for: Option<&PlannedFor>, costs: &Costs) -> Vec<String> {
     let mut out = Vec::new();
     let mut by_devices: BTreeMap<u32, Sum> = BTreeMap::new();
     let (mut never, mut unknown) = (0_u32, 0_u32);
+    let planned = planned_for.map_or(0, |planned_for| planned_for.count);
     for task in assessments.iter().filter(|task| task.standing == Standing::MoreDevices) {
-        match (&task.cost, task.need.as_ref().map(|need| need.devices)) {
-            (Some(cost), _) => by_devices.entry(cost.devices).or_default().add(task),
-            (None, Some(None)) => never += 1,
-            (None, Some(Some(devices))) => by_devices.entry(devices).or_default().tasks += 1,
-            (None, None) => unknown += 1,
+        match devices_that_open(task, planned) {
+            Opening::Devices(devices) if task.cost.is_some() => by_devices.entry(devices).or_default().add(task),
+            Opening::Devices(devices) => by_devices.entry(devices).or_default().tasks += 1,
+            Opening::Never => never += 1,
+            Opening::Unknown => unknown += 1,
         }
     }
     for (devices, sum) in by_devices {

@@ -52,18 +52,23 @@ impl Found {
 
 /// Returns the weightiest reason of each task, the commonest first, then by their text.
 pub(super) fn first(tasks: &[&Assessment]) -> Vec<ReasonGroup> {
-    groups(tasks.iter().map(|task| (*task, task.reasons.first().map_or(NOTHING, String::as_str))))
+    alike(tasks.iter().map(|task| (short_name(&task.task), task.reasons.first().map_or(NOTHING, String::as_str))))
 }
 
 /// Returns the other reasons of each task, the commonest first, then by their text.
 pub(super) fn further(tasks: &[&Assessment]) -> Vec<ReasonGroup> {
-    groups(tasks.iter().flat_map(|task| task.reasons.iter().skip(1).map(|reason| (*task, reason.as_str()))))
+    alike(
+        tasks
+            .iter()
+            .flat_map(|task| task.reasons.iter().skip(1).map(|reason| (short_name(&task.task), reason.as_str()))),
+    )
 }
 
-fn groups<'a>(reasons: impl Iterator<Item = (&'a Assessment, &'a str)>) -> Vec<ReasonGroup> {
+/// Returns what is said of some names, grouped by reasons that are alike but for their objects, the commonest first.
+pub(crate) fn alike<'a>(reasons: impl Iterator<Item = (String, &'a str)>) -> Vec<ReasonGroup> {
     let mut groups: BTreeMap<String, Found> = BTreeMap::new();
-    for (task, reason) in reasons {
-        let (name, reason) = (short_name(&task.task), clean(reason));
+    for (name, reason) in reasons {
+        let reason = clean(reason);
         let found = groups.entry(masked(&reason)).or_insert_with(|| Found::new(&reason));
         found.join(&reason);
         if found.tasks.last() != Some(&name) {

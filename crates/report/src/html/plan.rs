@@ -29,7 +29,7 @@ const LISTED_PAIRS: usize = 40;
 pub fn plan_page(plan: &Plan, options: &Options) -> String {
     let plain = format!("Plan of {}", clean(&plan.dataset));
     let title = if options.title.is_empty() { plain } else { clean(&options.title) };
-    let funnel = funnel::funnel(&plan.assessments);
+    let funnel = funnel::funnel(&plan.assessments, plan.planned_for.as_ref());
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -47,7 +47,7 @@ pub fn plan_page(plan: &Plan, options: &Options) -> String {
                     h1 { bdi { (title) } }
                     p.facts {
                         span { (counted(u64::try_from(plan.assessments.len().max(plan.tasks.len())).unwrap_or(u64::MAX), "task")) }
-                        span { (counted(u64::try_from(plan.tasks.len()).unwrap_or(u64::MAX), "task")) " to run, about " (duration(plan.estimate_s())) }
+                        span { (counted(u64::try_from(plan.tasks.len()).unwrap_or(u64::MAX), "task")) " planned to run here" @if !plan.tasks.is_empty() { ", about " (duration(plan.estimate_s())) } }
                         span { "made by " bdi { (clean(&plan.planner)) } }
                         @if let Some(planned_for) = &plan.planned_for { span { bdi { (devices(planned_for)) } } }
                     }
@@ -185,10 +185,11 @@ fn costs(costs: &Costs) -> Markup {
     if costs.total.tasks == 0 {
         return html! {};
     }
+    let is_priced = costs.total.builds.known > 0;
     let row = |devices: &str, environment: &str, sum: &funnel::Sum| {
         html! { tr {
             th.number scope="row" { (devices) } td { (environment) } td.number { (sum.tasks) }
-            td.number { (duration(sum.prepare_s)) } td.number { (sum.builds.text()) }
+            td.number { (duration(sum.prepare_s)) } @if is_priced { td.number { (sum.builds.text()) } }
             td.number { (number::hours(sum.device_hours)) } td.number { (sum.devices.text()) }
         } }
     };
@@ -198,7 +199,7 @@ fn costs(costs: &Costs) -> Markup {
             div.scroll { table.narrow {
                 thead { tr {
                     th.number scope="col" { "devices" } th scope="col" { "environment" } th.number scope="col" { "tasks" }
-                    th.number scope="col" { "preparing" } th.number scope="col" { "its price" }
+                    th.number scope="col" { "preparing" } @if is_priced { th.number scope="col" { "its price" } }
                     th.number scope="col" { "device\u{2011}hours" } th.number scope="col" { "their price" }
                 } }
                 tbody {
@@ -208,6 +209,7 @@ fn costs(costs: &Costs) -> Markup {
             } }
             @if costs.without > 0 { p.note { "and " (costs.without) " more whose cost isn't known" } }
             @if !costs.assumptions.is_empty() { p.note { "Assumed: " bdi { (costs.assumptions.join("; ")) } } }
+            p.note { "Each " (sentence(funnel::EACH_TASK)) "." }
         }
     }
 }

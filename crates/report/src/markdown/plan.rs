@@ -1,6 +1,6 @@
 //! A plan as a Markdown page: how far the tasks come, why, what they cost, and one row for each.
 
-use isobench_schema::assessment::Assessment;
+use isobench_schema::assessment::{Assessment, PlannedFor};
 use isobench_schema::environment::Rung;
 use isobench_schema::plan::Plan;
 
@@ -20,18 +20,25 @@ const LISTED_PAIRS: usize = 40;
 /// Returns the plan as a Markdown page.
 pub fn plan(plan: &Plan) -> String {
     let mut out = format!("# Plan of {}\n\n", escape(&clean(&plan.dataset)));
-    let mut facts = vec![
-        counted(u64::try_from(plan.tasks.len()).unwrap_or(u64::MAX), "task"),
-        format!("about {}", duration(plan.estimate_s())),
-        format!("made by {}", escape(&clean(&plan.planner))),
-        format!("seed {}", plan.seed),
-    ];
+    let number = |count: usize| counted(u64::try_from(count).unwrap_or(u64::MAX), "task");
+    let mut facts = if plan.assessments.is_empty() {
+        vec![number(plan.tasks.len())]
+    } else {
+        vec![
+            format!("{} assessed", number(plan.assessments.len())),
+            format!("{} planned to run here", plan.tasks.len()),
+        ]
+    };
+    if plan.assessments.is_empty() || !plan.tasks.is_empty() {
+        facts.push(format!("about {}", duration(plan.estimate_s())));
+    }
+    facts.extend([format!("made by {}", escape(&clean(&plan.planner))), format!("seed {}", plan.seed)]);
     facts.extend(plan.planned_for.as_ref().map(|devices| escape(&crate::view::devices(devices))));
     push(&mut out, &facts.join(" · "));
     if plan.assessments.is_empty() {
         planned(&mut out, plan);
     } else {
-        out.push_str(&funnel(&plan.assessments));
+        out.push_str(&funnel(&plan.assessments, plan.planned_for.as_ref()));
         push(&mut out, "## Tasks");
         let head = ["task", "standing", "devices", "environment", "device time", "subject"];
         table(&mut out, &head, plan.assessments.iter().map(task_row));
@@ -80,8 +87,8 @@ fn task_row(item: &Assessment) -> Vec<String> {
 }
 
 /// Returns how far some tasks come, why, what has to be built and what it costs, as Markdown.
-pub fn funnel(assessments: &[Assessment]) -> String {
-    let funnel = funnel::funnel(assessments);
+pub fn funnel(assessments: &[Assessment], planned_for: Option<&PlannedFor>) -> String {
+    let funnel = funnel::funnel(assessments, planned_for);
     let mut out = String::new();
     push(&mut out, &format!("## How far {} come", counted(u64::try_from(funnel.tasks).unwrap_or(u64::MAX), "task")));
     table(&mut out, &["standing", "tasks", "share", "reasons"], funnel.rows.iter().map(standing_row));
@@ -125,20 +132,17 @@ fn costs(out: &mut String, costs: &Costs) {
         return;
     }
     push(out, "### Cost of what can run");
+    let is_priced = costs.total.builds.known > 0;
     let cells = |devices: String, environment: &str, sum: &funnel::Sum| {
-        vec![
-            devices,
-            environment.to_owned(),
-            sum.tasks.to_string(),
-            duration(sum.prepare_s),
-            sum.builds.text(),
-            number::hours(sum.device_hours),
-            sum.devices.text(),
-        ]
+        let mut cells = vec![devices, environment.to_owned(), sum.tasks.to_string(), duration(sum.prepare_s)];
+        cells.extend(is_priced.then(|| sum.builds.text()));
+        cells.extend([number::hours(sum.device_hours), sum.devices.text()]);
+        cells
     };
     let lines = costs.lines.iter();
     let lines = lines.map(|line| cells(line.devices.to_string(), line.rung.map_or("–", Rung::as_str), &line.sum));
-    let head = ["devices", "environment", "tasks", "preparing", "its price", "device-hours", "their price"];
+    let mut head = vec!["devices", "environment", "tasks", "preparing", "its price", "device-hours", "their price"];
+    head.retain(|title| is_priced || *title != "its price");
     table(out, &head, lines.chain([cells("all".to_owned(), "–", &costs.total)]));
     if costs.without > 0 {
         let tasks = counted(u64::try_from(costs.without).unwrap_or(u64::MAX), "more task");
@@ -147,4 +151,5 @@ fn costs(out: &mut String, costs: &Costs) {
     if !costs.assumptions.is_empty() {
         push(out, &format!("Assumed: {}.", escape(&costs.assumptions.join("; "))));
     }
+    push(out, &format!("Each {}.", sentence(funnel::EACH_TASK)));
 }

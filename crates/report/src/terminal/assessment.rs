@@ -14,7 +14,7 @@ use super::Style;
 use crate::funnel::some_of;
 use crate::lint::Listed;
 use crate::number::{self, counted, duration};
-use crate::text::{clean, pad, truncate};
+use crate::text::{clean, pad, truncate, wrap};
 use crate::view::{DeviationView, deviation_view};
 use crate::words::{TaskStandingWord, Tone, rung_tone};
 
@@ -23,6 +23,17 @@ const REPAIRED: &str = " (repaired)";
 
 /// The most columns that one side of a deviation takes.
 const LONGEST_VALUE: usize = 60;
+
+/// The most columns that the reason of a deviation takes.
+const LONGEST_REASON: usize = 160;
+
+/// The most lines that a part of the story takes, and that the longer ones take.
+const LINES: usize = 2;
+const MORE_LINES: usize = 3;
+
+/// Columns of the labels at the left of the story, and of those of rungs.
+const LABEL: usize = 12;
+const RUNG_LABEL: usize = 27;
 
 /// Digits of a commit, whole and for people.
 const WHOLE_COMMIT: usize = 40;
@@ -45,7 +56,9 @@ pub fn assessment(assessment: &Assessment, plan: Option<&Plan>, style: Style) ->
     if let Some(plan) = plan {
         super::plan::story(&mut out, plan, &assessment.task, style);
     }
-    style.paragraph(&mut out, "  ", "every sentence whole: the task's assessment in plan.json");
+    let whole =
+        format!("every sentence whole: isobench plan DATASET --explain {} --json", clean(assessment.task.as_str()));
+    style.paragraph(&mut out, "  ", &whole);
     out
 }
 
@@ -164,18 +177,47 @@ fn repairs(out: &mut String, assessment: &Assessment, style: Style) {
         | DeviationKind::ProxyModel => false,
     };
     for repair in assessment.repairs.iter().filter(|repair| !of_recipe(repair)) {
-        let DeviationView { kind, subject, asked, run, reason } = deviation_view(repair);
-        let (asked, run) = (truncate(&asked, LONGEST_VALUE), truncate(&run, LONGEST_VALUE));
-        let text = format!("{kind}: {subject} asked {asked}, run {run} ({reason})");
-        style.paragraph(out, "  †         ", &brief(&text, style));
+        let is_pinned = repair.kind == DeviationKind::PackageOverride;
+        let text = if is_pinned { packages(repair, style) } else { deviation(repair) };
+        style.paragraph(out, "  †         ", &text);
     }
 }
 
-/// Returns a text cut to two lines: the story is to fit a screen, and the plan's file has all of it.
-fn brief(text: &str, style: Style) -> String {
-    const LINES: usize = 2;
-    const LABEL: usize = 30;
-    truncate(text, style.width.saturating_sub(LABEL).max(LABEL) * LINES).into_owned()
+fn deviation(repair: &Deviation) -> String {
+    let DeviationView { kind, subject, asked, run, reason } = deviation_view(repair);
+    let (asked, run) = (truncate(&asked, LONGEST_VALUE), truncate(&run, LONGEST_VALUE));
+    format!("{kind}: {subject} asked {asked}, run {run} ({})", truncate(&reason, LONGEST_REASON))
+}
+
+/// Returns packages that are pinned or replaced, as many as fit in a few lines, and the first part of the reason.
+fn packages(repair: &Deviation, style: Style) -> String {
+    let DeviationView { kind, run, reason, .. } = deviation_view(repair);
+    let names: Vec<String> = run.split(", ").map(str::to_owned).collect();
+    let number = counted(u64::try_from(names.len()).unwrap_or(u64::MAX), "package");
+    let reason = reason.split("; ").next().unwrap_or(&reason);
+    let text =
+        |most: usize| format!("{kind}: {number} ({}): {}", truncate(reason, LONGEST_REASON), some_of(&names, most));
+    let fits = |most: &usize| wrap(&text(*most), columns(LABEL, style)).len() <= MORE_LINES;
+    let most = (1..=names.len()).rev().find(fits).unwrap_or(1);
+    brief(&text(most), LABEL, MORE_LINES, style)
+}
+
+fn columns(label: usize, style: Style) -> usize {
+    style.width.saturating_sub(label).max(LABEL)
+}
+
+/// Returns a text cut to some lines beside a label: the story is to fit a screen, and its JSON has all of it.
+fn brief(text: &str, label: usize, lines: usize, style: Style) -> String {
+    let columns = columns(label, style);
+    let all = wrap(text, columns);
+    match all.get(..lines) {
+        Some([first @ .., last]) if all.len() > lines => {
+            // Nothing is broken anew by the mark at the end.
+            let last = truncate(last, columns.saturating_sub(1));
+            format!("{} {}…", first.join(" "), last.trim_end_matches('…'))
+        }
+        Some(_) | None => text.to_owned(),
+    }
 }
 
 fn findings(out: &mut String, assessment: &Assessment, style: Style) {
@@ -213,7 +255,7 @@ fn environments(out: &mut String, assessment: &Assessment, style: Style) {
             clean(&recipe.reason),
             clean(&recipe.effect)
         );
-        style.paragraph(out, "  recipe    ", &brief(&text, style));
+        style.paragraph(out, "  recipe    ", &brief(&text, LABEL, LINES, style));
     }
 }
 
@@ -229,7 +271,7 @@ fn rungs(out: &mut String, same: &[RungAnswer], style: Style) {
     let mut text =
         answer.artifact.as_ref().map(|artifact| format!("{}: ", short_artifact(artifact))).unwrap_or_default();
     text.push_str(&clean(&answer.reason));
-    let text = brief(&text, style);
+    let text = brief(&text, RUNG_LABEL, LINES, style);
     if let [_] = same {
         let label = format!("    {} {} ", pad(word, 10), pad(names.first().unwrap_or(&""), 11));
         labelled(out, &label, rung_tone(answer.answer), &text, style);
@@ -287,9 +329,15 @@ fn device_need(out: &mut String, need: &DeviceNeed, style: Style) {
     write!(text, "; {}", clean(&need.model)).expect("a String takes every write");
     let because: Vec<String> = need.because.iter().map(|text| clean(text)).collect();
     style.paragraph(out, "  devices   ", &text);
-    // The last ones say what came out.
-    let came_out = because.iter().rev().take(2).rev().cloned().collect::<Vec<_>>().join("; ");
-    style.paragraph(out, "            ", &brief(&came_out, style));
+    // The first one says what the weights take, and the last one what came out.
+    match because.as_slice() {
+        [] => {}
+        [only] => style.paragraph(out, "            ", &brief(only, LABEL, MORE_LINES, style)),
+        [weights, .., came_out] => {
+            let text = format!("{weights}; {came_out}");
+            style.paragraph(out, "            ", &brief(&text, LABEL, MORE_LINES, style));
+        }
+    }
 }
 
 fn price(out: &mut String, cost: &Cost, style: Style) {
@@ -305,5 +353,5 @@ fn price(out: &mut String, cost: &Cost, style: Style) {
     );
     style.paragraph(out, "  cost      ", &text);
     let assumptions: Vec<String> = cost.assumptions.iter().map(|text| clean(text)).collect();
-    style.paragraph(out, "  assumed   ", &brief(&assumptions.join("; "), style));
+    style.paragraph(out, "  assumed   ", &brief(&assumptions.join("; "), LABEL, MORE_LINES, style));
 }

@@ -1,6 +1,6 @@
 //! The funnel as a terminal page.
 
-use isobench_schema::assessment::Assessment;
+use isobench_schema::assessment::{Assessment, PlannedFor};
 
 use super::Style;
 use super::judgement::section;
@@ -25,8 +25,8 @@ const LISTED_PAIRS: usize = 40;
 const BAR: usize = 24;
 
 /// Returns how far the tasks come, why, what has to be built, and what it costs.
-pub fn funnel(assessments: &[Assessment], style: Style) -> String {
-    let funnel = funnel::funnel(assessments);
+pub fn funnel(assessments: &[Assessment], planned_for: Option<&PlannedFor>, style: Style) -> String {
+    let funnel = funnel::funnel(assessments, planned_for);
     let mut out = String::new();
     let tasks = u64::try_from(funnel.tasks).unwrap_or(u64::MAX);
     out.push_str(&style.bold(&format!("How far {} come", counted(tasks, "task"))));
@@ -83,26 +83,24 @@ fn costs(out: &mut String, costs: &Costs, style: Style) {
         return;
     }
     section(out, "Cost of what can run", style);
-    let columns = [
+    let is_priced = costs.total.builds.known > 0;
+    let mut columns = vec![
         Column { title: "devices", layout: Layout::Number },
         Column { title: "environment", layout: Layout::Word },
         Column { title: "tasks", layout: Layout::Number },
         Column { title: "preparing", layout: Layout::Number },
-        Column { title: "price", layout: Layout::Number },
+    ];
+    columns.extend(is_priced.then_some(Column { title: "price", layout: Layout::Number }));
+    columns.extend([
         Column { title: "device-hours", layout: Layout::Number },
         Column { title: "price", layout: Layout::Number },
-    ];
-    let numbers = |sum: &funnel::Sum| {
-        [
-            sum.tasks.to_string(),
-            duration(sum.prepare_s),
-            sum.builds.text(),
-            number::hours(sum.device_hours),
-            sum.devices.text(),
-        ]
-    };
+    ]);
     let cells = |names: [String; 2], sum: &funnel::Sum| {
-        names.into_iter().chain(numbers(sum)).map(Cell::plain).collect::<Vec<_>>()
+        let mut cells = names.to_vec();
+        cells.extend([sum.tasks.to_string(), duration(sum.prepare_s)]);
+        cells.extend(is_priced.then(|| sum.builds.text()));
+        cells.extend([number::hours(sum.device_hours), sum.devices.text()]);
+        cells.into_iter().map(Cell::plain).collect::<Vec<_>>()
     };
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for line in &costs.lines {
@@ -118,6 +116,7 @@ fn costs(out: &mut String, costs: &Costs, style: Style) {
     for assumption in &costs.assumptions {
         style.paragraph(out, "  assumed: ", assumption);
     }
+    style.paragraph(out, "  ", &format!("each {}", funnel::EACH_TASK));
 }
 
 fn openings(out: &mut String, funnel: &Funnel, style: Style) {

@@ -1,6 +1,6 @@
 //! A plan as a terminal page: what would run, on what, and how long it would take.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use isobench_schema::assessment::Assessment;
@@ -11,7 +11,7 @@ use isobench_schema::plan::{Design, Plan, PlannedTask};
 use super::Style;
 use super::judgement::section;
 use super::table::{Cell, Column, Layout, table};
-use crate::funnel::{can_run, lowest_rung};
+use crate::funnel::lowest_rung;
 use crate::number::{self, counted};
 use crate::text::{self, clean};
 use crate::view::{deviation_view, devices, exclusion_view, problem_view, workload};
@@ -48,7 +48,7 @@ pub fn plan(plan: &Plan, style: Style) -> String {
     problems(&mut out, plan, style);
     if !plan.assessments.is_empty() {
         out.push('\n');
-        out.push_str(&super::funnel(&plan.assessments, style));
+        out.push_str(&super::funnel(&plan.assessments, plan.planned_for.as_ref(), style));
     }
     out
 }
@@ -88,13 +88,7 @@ fn overview(out: &mut String, plan: &Plan, style: Style) {
     };
     table(out, &columns, &plan.assessments.iter().map(row).collect::<Vec<_>>(), style);
     style.paragraph(out, "  ", "isobench plan --explain COMMIT tells the whole story of one");
-    // The funnel says why a task can't run; what is left out for another reason is said here.
-    let told: BTreeSet<&TaskId> =
-        plan.assessments.iter().filter(|item| !can_run(item.standing)).map(|item| &item.task).collect();
-    let others = plan.exclusions.iter().filter(|item| item.arm.is_some() || !told.contains(&item.task));
-    for item in others.map(exclusion_view) {
-        style.paragraph(out, "  - ", &format!("{} ({}): {}", item.what, item.reason, item.message));
-    }
+    super::left_out::grouped(out, plan, style);
 }
 
 /// Returns everything that the plan says about one task, or `None` if it doesn't name it.
@@ -148,13 +142,14 @@ pub(super) fn story(out: &mut String, plan: &Plan, id: &TaskId, style: Style) {
 fn head(out: &mut String, plan: &Plan, style: Style) {
     let launches: u64 = plan.tasks.iter().map(launches).sum();
     let tasks = u64::try_from(plan.tasks.len()).unwrap_or(u64::MAX);
-    let line = format!(
-        "plan of {}: {}, {}, about {}",
-        clean(&plan.dataset),
-        counted(tasks, "task"),
-        counted(launches, "launch"),
-        number::duration(plan.estimate_s())
-    );
+    let cost = format!("{}, about {}", counted(launches, "launch"), number::duration(plan.estimate_s()));
+    let assessed = u64::try_from(plan.assessments.len()).unwrap_or(u64::MAX);
+    let line = match (assessed, tasks) {
+        (0, _) => format!("{}, {cost}", counted(tasks, "task")),
+        (_, 0) => format!("{} assessed, 0 planned to run here", counted(assessed, "task")),
+        (_, _) => format!("{} assessed, {tasks} planned to run here, {cost}", counted(assessed, "task")),
+    };
+    let line = format!("plan of {}: {line}", clean(&plan.dataset));
     for line in text::wrap(&line, style.width) {
         out.push_str(&style.bold(&line));
         out.push('\n');
@@ -170,6 +165,9 @@ fn head(out: &mut String, plan: &Plan, style: Style) {
     style.paragraph(out, "", &made);
     if let Some(planned_for) = &plan.planned_for {
         style.paragraph(out, "", &devices(planned_for));
+    }
+    if let Some(why) = super::left_out::sentence(plan) {
+        style.paragraph(out, "", &why);
     }
 }
 

@@ -47,7 +47,7 @@ fn rule() -> RuleText {
 fn pages(assessments: &[Assessment], width: usize) -> Vec<String> {
     let style = style(width);
     let mut pages = vec![
-        terminal::funnel(assessments, style),
+        terminal::funnel(assessments, None, style),
         terminal::plan(&assessed::plan(assessments.to_vec()), style),
         terminal::lint(assessments, &[problem()], Grouping::Task, style),
         terminal::lint(assessments, &[problem()], Grouping::Rule, style),
@@ -67,12 +67,12 @@ fn the_sample_covers_every_standing() {
 #[test]
 fn a_funnel_reads_well() {
     let tasks = assessed::every_standing();
-    insta::assert_snapshot!("funnel", terminal::funnel(&tasks, style(100)));
-    insta::assert_snapshot!("funnel_narrow", terminal::funnel(&tasks, style(60)));
-    insta::assert_snapshot!("funnel_wide", terminal::funnel(&tasks, style(140)));
-    let color = terminal::funnel(&tasks, Style { width: 100, color: true });
+    insta::assert_snapshot!("funnel", terminal::funnel(&tasks, None, style(100)));
+    insta::assert_snapshot!("funnel_narrow", terminal::funnel(&tasks, None, style(60)));
+    insta::assert_snapshot!("funnel_wide", terminal::funnel(&tasks, None, style(140)));
+    let color = terminal::funnel(&tasks, None, Style { width: 100, color: true });
     insta::assert_snapshot!("funnel_color", color.replace('\u{1b}', "␛"));
-    insta::assert_snapshot!("funnel_empty", terminal::funnel(&[], style(100)));
+    insta::assert_snapshot!("funnel_empty", terminal::funnel(&[], None, style(100)));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_plan_of_commits_ends_with_its_funnel() {
     let mut plan = assessed::plan(assessed::every_standing());
     plan.planned_for = Some(PlannedFor { device: "h100-80gb".to_owned(), count: 1, assumed: true });
     let page = terminal::plan(&plan, style(100));
-    assert!(page.ends_with(&terminal::funnel(&plan.assessments, style(100))));
+    assert!(page.ends_with(&terminal::funnel(&plan.assessments, plan.planned_for.as_ref(), style(100))));
     insta::assert_snapshot!("plan_of_commits", page);
 }
 
