@@ -178,7 +178,10 @@ pub(super) fn openings(assessments: &[Assessment], planned_for: Option<&PlannedF
     let planned = planned_for.map_or(0, |planned_for| planned_for.count);
     for task in assessments.iter().filter(|task| task.standing == Standing::MoreDevices) {
         match devices_that_open(task, planned) {
-            Opening::Devices(devices) if task.cost.is_some() => by_devices.entry(devices).or_default().add(task),
+            // A cost that is reckoned with other devices is none of this.
+            Opening::Devices(devices) if task.cost.as_ref().is_some_and(|cost| cost.devices == devices) => {
+                by_devices.entry(devices).or_default().add(task);
+            }
             Opening::Devices(devices) => by_devices.entry(devices).or_default().tasks += 1,
             Opening::Never => never += 1,
             Opening::Unknown => unknown += 1,

@@ -11,7 +11,7 @@ use isobench_schema::deviation::{Deviation, DeviationKind};
 use isobench_schema::plan::Plan;
 
 use super::Style;
-use crate::funnel::some_of;
+use crate::funnel::{alike, some_of};
 use crate::lint::Listed;
 use crate::number::{self, counted, duration};
 use crate::text::{clean, pad, truncate, wrap};
@@ -27,9 +27,35 @@ const LONGEST_VALUE: usize = 60;
 /// The most columns that the reason of a deviation takes.
 const LONGEST_REASON: usize = 160;
 
-/// The most lines that a part of the story takes, and that the longer ones take.
-const LINES: usize = 2;
-const MORE_LINES: usize = 3;
+/// How many lines a story takes, so that it fits a screen.
+const STORY_LINES: usize = 55;
+
+/// The most lines that the devices take.
+const DEVICE_LINES: usize = 4;
+
+/// How much is said of what may be cut.
+#[derive(Clone, Copy)]
+enum Detail {
+    /// Two lines of each part.
+    Full,
+    /// One line of each part, since a story with two is too long.
+    Tight,
+}
+
+impl Detail {
+    /// The most lines that a part takes.
+    fn lines(self) -> usize {
+        match self {
+            Self::Full => 2,
+            Self::Tight => 1,
+        }
+    }
+
+    /// The most lines that the pinned packages take.
+    fn package_lines(self) -> usize {
+        self.lines() + 1
+    }
+}
 
 /// Columns of the labels at the left of the story, and of those of rungs.
 const LABEL: usize = 12;
@@ -39,26 +65,30 @@ const RUNG_LABEL: usize = 27;
 const WHOLE_COMMIT: usize = 40;
 const SHORT_COMMIT: usize = 12;
 
-/// How many changed files are named.
+/// How many changed files are named where a line holds them.
 const NAMED_FILES: usize = 3;
 
 /// Returns the story of one task: what it is, what is run, what is wrong, what it needs, where it comes from, and what it
 /// costs. With a plan, also what is run of it.
 pub fn assessment(assessment: &Assessment, plan: Option<&Plan>, style: Style) -> String {
+    let full = story(assessment, plan, Detail::Full, style);
+    if full.lines().count() <= STORY_LINES { full } else { story(assessment, plan, Detail::Tight, style) }
+}
+
+fn story(assessment: &Assessment, plan: Option<&Plan>, detail: Detail, style: Style) -> String {
     let mut out = String::new();
     head(&mut out, assessment, style);
     findings(&mut out, assessment, style);
     revisions(&mut out, assessment, style);
     command(&mut out, assessment, style);
-    repairs(&mut out, assessment, style);
-    environments(&mut out, assessment, style);
-    needs(&mut out, assessment, style);
+    repairs(&mut out, assessment, detail, style);
+    environments(&mut out, assessment, detail, style);
+    needs(&mut out, assessment, detail, style);
     if let Some(plan) = plan {
         super::plan::story(&mut out, plan, &assessment.task, style);
     }
-    let whole =
-        format!("every sentence whole: isobench plan DATASET --explain {} --json", clean(assessment.task.as_str()));
-    style.paragraph(&mut out, "  ", &whole);
+    let name = clean(assessment.task.as_str());
+    style.paragraph(&mut out, "  ", &format!("every sentence whole: isobench plan DATASET --explain {name} --json"));
     out
 }
 
@@ -105,7 +135,10 @@ fn revisions(out: &mut String, assessment: &Assessment, style: Style) {
     if let Some(files) = human.and_then(|facts| facts.files_changed.as_ref()) {
         let names: Vec<String> = files.iter().map(|file| clean(file)).collect();
         let number = counted(u64::try_from(names.len()).unwrap_or(u64::MAX), "file");
-        style.paragraph(out, "  changes   ", &format!("{number}: {}", some_of(&names, NAMED_FILES)));
+        let text = |most: usize| format!("{number}: {}", some_of(&names, most));
+        let fits = |most: &usize| wrap(&text(*most), columns(LABEL, style)).len() <= 1;
+        let most = (1..=NAMED_FILES).rev().find(fits).unwrap_or(1);
+        style.paragraph(out, "  changes   ", &text(most));
     }
     let keys =
         (baseline.and_then(|facts| facts.native_key.as_ref()), human.and_then(|facts| facts.native_key.as_ref()));
@@ -156,7 +189,7 @@ fn command(out: &mut String, assessment: &Assessment, style: Style) {
 }
 
 /// Appends what was changed; what a recipe changes stands with the environments.
-fn repairs(out: &mut String, assessment: &Assessment, style: Style) {
+fn repairs(out: &mut String, assessment: &Assessment, detail: Detail, style: Style) {
     let of_recipe = |repair: &Deviation| match repair.kind {
         DeviationKind::RecipeApplied => !assessment.recipes.is_empty(),
         DeviationKind::MinWindow
@@ -176,30 +209,43 @@ fn repairs(out: &mut String, assessment: &Assessment, style: Style) {
         | DeviationKind::WorkloadChosen
         | DeviationKind::ProxyModel => false,
     };
-    for repair in assessment.repairs.iter().filter(|repair| !of_recipe(repair)) {
-        let is_pinned = repair.kind == DeviationKind::PackageOverride;
-        let text = if is_pinned { packages(repair, style) } else { deviation(repair) };
+    let repairs: Vec<&Deviation> = assessment.repairs.iter().filter(|repair| !of_recipe(repair)).collect();
+    for same in repairs.chunk_by(|a, b| a.kind == b.kind && a.reason == b.reason) {
+        let text = match same {
+            [only] if only.kind == DeviationKind::PackageOverride => packages(only, detail, style),
+            _ => deviations(same),
+        };
         style.paragraph(out, "  †         ", &text);
     }
 }
 
-fn deviation(repair: &Deviation) -> String {
-    let DeviationView { kind, subject, asked, run, reason } = deviation_view(repair);
-    let (asked, run) = (truncate(&asked, LONGEST_VALUE), truncate(&run, LONGEST_VALUE));
-    format!("{kind}: {subject} asked {asked}, run {run} ({})", truncate(&reason, LONGEST_REASON))
+/// Returns deviations of one kind and reason in a sentence.
+fn deviations(same: &[&Deviation]) -> String {
+    let Some(first) = same.first().map(|first| deviation_view(first)) else { return String::new() };
+    let changed = same.iter().map(|repair| {
+        let DeviationView { subject, asked, run, .. } = deviation_view(repair);
+        let (asked, run) = (truncate(&asked, LONGEST_VALUE), truncate(&run, LONGEST_VALUE));
+        if repair.kind == DeviationKind::OptionAdded && asked == "nothing" {
+            format!("{subject} is {run}")
+        } else {
+            format!("{subject} asked {asked}, run {run}")
+        }
+    });
+    let changed = changed.collect::<Vec<_>>().join("; ");
+    format!("{}: {changed} ({})", first.kind, truncate(&first.reason, LONGEST_REASON))
 }
 
 /// Returns packages that are pinned or replaced, as many as fit in a few lines, and the first part of the reason.
-fn packages(repair: &Deviation, style: Style) -> String {
+fn packages(repair: &Deviation, detail: Detail, style: Style) -> String {
     let DeviationView { kind, run, reason, .. } = deviation_view(repair);
     let names: Vec<String> = run.split(", ").map(str::to_owned).collect();
     let number = counted(u64::try_from(names.len()).unwrap_or(u64::MAX), "package");
     let reason = reason.split("; ").next().unwrap_or(&reason);
     let text =
         |most: usize| format!("{kind}: {number} ({}): {}", truncate(reason, LONGEST_REASON), some_of(&names, most));
-    let fits = |most: &usize| wrap(&text(*most), columns(LABEL, style)).len() <= MORE_LINES;
+    let fits = |most: &usize| wrap(&text(*most), columns(LABEL, style)).len() <= detail.package_lines();
     let most = (1..=names.len()).rev().find(fits).unwrap_or(1);
-    brief(&text(most), LABEL, MORE_LINES, style)
+    brief(&text(most), LABEL, detail.package_lines(), style)
 }
 
 fn columns(label: usize, style: Style) -> usize {
@@ -214,7 +260,11 @@ fn brief(text: &str, label: usize, lines: usize, style: Style) -> String {
         Some([first @ .., last]) if all.len() > lines => {
             // Nothing is broken anew by the mark at the end.
             let last = truncate(last, columns.saturating_sub(1));
-            format!("{} {}…", first.join(" "), last.trim_end_matches('…'))
+            let mut kept = first.join(" ");
+            if !kept.is_empty() {
+                kept.push(' ');
+            }
+            format!("{kept}{}…", last.trim_end_matches('…'))
         }
         Some(_) | None => text.to_owned(),
     }
@@ -223,29 +273,26 @@ fn brief(text: &str, label: usize, lines: usize, style: Style) -> String {
 fn findings(out: &mut String, assessment: &Assessment, style: Style) {
     let mut findings: Vec<&Finding> = assessment.findings.iter().collect();
     findings.sort_by_key(|finding| (finding.repaired, finding.severity));
-    super::lint::findings(out, &findings.into_iter().map(Listed::OfRule).collect::<Vec<_>>(), style);
+    let (repaired, open): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|finding| finding.repaired);
+    super::lint::findings(out, &open.into_iter().map(Listed::OfRule).collect::<Vec<_>>(), style);
+    // What is wrong no more is told in a few words; what was done stands below.
+    let told: Vec<String> =
+        repaired.iter().map(|finding| format!("{}: {}", clean(&finding.rule), clean(&finding.message))).collect();
+    style.paragraph(out, "  repaired  ", &told.join("; "));
 }
 
-fn environments(out: &mut String, assessment: &Assessment, style: Style) {
+fn environments(out: &mut String, assessment: &Assessment, detail: Detail, style: Style) {
     if assessment.ladder.is_empty() && assessment.recipes.is_empty() {
         return;
     }
     out.push('\n');
-    // Arms that are answered alike are told once.
-    let mut alike: Vec<(&Vec<RungAnswer>, Vec<String>)> = Vec::new();
-    for (arm, answers) in assessment.ladder.iter() {
-        match alike.iter_mut().find(|(known, _)| *known == answers) {
-            Some((_, arms)) => arms.push(arm.to_string()),
-            None => alike.push((answers, vec![arm.to_string()])),
-        }
-    }
-    for (answers, arms) in alike {
+    let arms: Vec<String> = assessment.ladder.keys().map(ToString::to_string).collect();
+    if !arms.is_empty() {
         style.paragraph(out, "  ", &format!("environment of {}", arms.join(" and ")));
-        let asked: Vec<RungAnswer> =
-            answers.iter().filter(|answer| answer.answer != RungVerdict::NotNeeded).cloned().collect();
-        for same in asked.chunk_by(|a, b| a.answer == b.answer && a.artifact == b.artifact && a.reason == b.reason) {
-            rungs(out, same, style);
-        }
+    }
+    let answers = answers(assessment);
+    for same in answers.chunk_by(Answer::says_the_same) {
+        rungs(out, same, (arms.len(), detail), style);
     }
     for recipe in assessment.recipes.iter() {
         let text = format!(
@@ -255,23 +302,66 @@ fn environments(out: &mut String, assessment: &Assessment, style: Style) {
             clean(&recipe.reason),
             clean(&recipe.effect)
         );
-        style.paragraph(out, "  recipe    ", &brief(&text, LABEL, LINES, style));
+        style.paragraph(out, "  recipe    ", &brief(&text, LABEL, detail.lines(), style));
     }
 }
 
-/// Appends rungs that are answered alike.
-fn rungs(out: &mut String, same: &[RungAnswer], style: Style) {
-    let Some(answer) = same.first() else { return };
+/// What a rung answers to some arms.
+struct Answer {
+    answer: RungAnswer,
+    arms: Vec<String>,
+}
+
+impl Answer {
+    fn says_the_same(&self, other: &Self) -> bool {
+        let (one, two) = (&self.answer, &other.answer);
+        self.arms == other.arms && one.answer == two.answer && one.artifact == two.artifact && one.reason == two.reason
+    }
+
+    /// Returns the answer to one more arm, with `…` for objects that differ, such as a date; `None` if it isn't the same.
+    fn joined(&self, other: &RungAnswer) -> Option<RungAnswer> {
+        let one = &self.answer;
+        let is_alike = one.rung == other.rung && one.answer == other.answer && one.artifact == other.artifact;
+        let reasons = [&one.reason, &other.reason].map(|reason| (String::new(), reason.as_str()));
+        match alike(reasons.into_iter()).as_slice() {
+            [group] if is_alike => Some(RungAnswer { reason: group.reason.clone(), ..one.clone() }),
+            _ => None,
+        }
+    }
+}
+
+/// Returns what each rung answers, from the first rung on; arms that are answered alike are told once.
+fn answers(assessment: &Assessment) -> Vec<Answer> {
+    let mut found: Vec<Answer> = Vec::new();
+    for (arm, answers) in assessment.ladder.iter() {
+        for answer in answers.iter().filter(|answer| answer.answer != RungVerdict::NotNeeded) {
+            let known = found.iter_mut().find_map(|known| known.joined(answer).map(|joined| (known, joined)));
+            match known {
+                Some((known, joined)) => {
+                    known.answer = joined;
+                    known.arms.push(arm.to_string());
+                }
+                None => found.push(Answer { answer: answer.clone(), arms: vec![arm.to_string()] }),
+            }
+        }
+    }
+    found.sort_by_key(|answer| answer.answer.rung);
+    found
+}
+
+/// Appends rungs that are answered alike, with the arms where it isn't all of them.
+fn rungs(out: &mut String, same: &[Answer], (arms, detail): (usize, Detail), style: Style) {
+    let Some(Answer { answer, arms: of }) = same.first() else { return };
     let word = match answer.answer {
         RungVerdict::Taken => "taken",
         RungVerdict::Refused => "refused",
         RungVerdict::NotNeeded => "not needed",
     };
-    let names: Vec<&str> = same.iter().map(|answer| answer.rung.as_str()).collect();
-    let mut text =
-        answer.artifact.as_ref().map(|artifact| format!("{}: ", short_artifact(artifact))).unwrap_or_default();
+    let names: Vec<&str> = same.iter().map(|same| same.answer.rung.as_str()).collect();
+    let mut text = if of.len() < arms { format!("{}: ", of.join(", ")) } else { String::new() };
+    text.extend(answer.artifact.as_ref().map(|artifact| format!("{}: ", short_artifact(artifact))));
     text.push_str(&clean(&answer.reason));
-    let text = brief(&text, RUNG_LABEL, LINES, style);
+    let text = brief(&text, RUNG_LABEL, detail.lines(), style);
     if let [_] = same {
         let label = format!("    {} {} ", pad(word, 10), pad(names.first().unwrap_or(&""), 11));
         labelled(out, &label, rung_tone(answer.answer), &text, style);
@@ -304,7 +394,7 @@ pub(super) fn labelled(out: &mut String, label: &str, tone: Tone, text: &str, st
     }
 }
 
-fn needs(out: &mut String, assessment: &Assessment, style: Style) {
+fn needs(out: &mut String, assessment: &Assessment, detail: Detail, style: Style) {
     if assessment.need.is_none() && assessment.cost.is_none() {
         return;
     }
@@ -313,7 +403,7 @@ fn needs(out: &mut String, assessment: &Assessment, style: Style) {
         device_need(out, need, style);
     }
     if let Some(cost) = &assessment.cost {
-        price(out, cost, style);
+        price(out, cost, detail, style);
     }
 }
 
@@ -327,20 +417,17 @@ fn device_need(out: &mut String, need: &DeviceNeed, style: Style) {
         write!(text, ", the command asks for {asked}").expect("a String takes every write");
     }
     write!(text, "; {}", clean(&need.model)).expect("a String takes every write");
-    let because: Vec<String> = need.because.iter().map(|text| clean(text)).collect();
-    style.paragraph(out, "  devices   ", &text);
     // The first one says what the weights take, and the last one what came out.
-    match because.as_slice() {
-        [] => {}
-        [only] => style.paragraph(out, "            ", &brief(only, LABEL, MORE_LINES, style)),
-        [weights, .., came_out] => {
-            let text = format!("{weights}; {came_out}");
-            style.paragraph(out, "            ", &brief(&text, LABEL, MORE_LINES, style));
-        }
-    }
+    let because: Vec<String> = need.because.iter().map(|text| clean(text)).collect();
+    let told = match because.as_slice() {
+        [] => String::new(),
+        [only] => format!(": {only}"),
+        [weights, .., came_out] => format!(": {weights}; {came_out}"),
+    };
+    style.paragraph(out, "  devices   ", &brief(&format!("{text}{told}"), LABEL, DEVICE_LINES, style));
 }
 
-fn price(out: &mut String, cost: &Cost, style: Style) {
+fn price(out: &mut String, cost: &Cost, detail: Detail, style: Style) {
     let usd =
         |price: Option<f64>| price.map(|price| format!(" (${})", number::group_decimal(price))).unwrap_or_default();
     let text = format!(
@@ -353,5 +440,5 @@ fn price(out: &mut String, cost: &Cost, style: Style) {
     );
     style.paragraph(out, "  cost      ", &text);
     let assumptions: Vec<String> = cost.assumptions.iter().map(|text| clean(text)).collect();
-    style.paragraph(out, "  assumed   ", &brief(&assumptions.join("; "), LABEL, MORE_LINES, style));
+    style.paragraph(out, "  assumed   ", &brief(&assumptions.join("; "), LABEL, detail.lines(), style));
 }

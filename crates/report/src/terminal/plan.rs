@@ -130,12 +130,13 @@ pub(super) fn story(out: &mut String, plan: &Plan, id: &TaskId, style: Style) {
     let reasons: Vec<&String> =
         plan.assessments.iter().filter(|item| item.task == *id).flat_map(|item| item.reasons.iter()).collect();
     let others = plan.exclusions.iter().filter(|item| item.task == *id && !reasons.contains(&&item.message));
-    let others: Vec<_> = others.map(exclusion_view).collect();
+    let others: Vec<_> = others.map(|item| (item.arm.as_ref(), exclusion_view(item))).collect();
     if !others.is_empty() {
         out.push('\n');
     }
-    for item in others {
-        style.paragraph(out, "  not run   ", &format!("{} ({}): {}", item.what, item.reason, item.message));
+    for (arm, item) in others {
+        let arm = arm.map(|arm| format!("{arm} ")).unwrap_or_default();
+        style.paragraph(out, "  not run   ", &format!("{arm}({}): {}", item.reason, item.message));
     }
 }
 

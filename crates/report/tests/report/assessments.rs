@@ -6,8 +6,10 @@ use isobench_report::guide::{Measure, Reported, ReportedCategory, guide};
 use isobench_report::lint::{Grouping, RuleText, Summary};
 use isobench_report::terminal::{self, Style};
 use isobench_report::{html, json, markdown};
-use isobench_schema::assessment::{Assessment, PlannedFor, Severity, Standing};
-use isobench_schema::plan::Problem;
+use isobench_schema::assessment::{Assessment, Cost, NeededRecipe, PlannedFor, Severity, Standing};
+use isobench_schema::deviation::{Deviation, DeviationKind};
+use isobench_schema::ids::TaskId;
+use isobench_schema::plan::{Exclusion, ExclusionReason, Problem};
 use sha2::{Digest as _, Sha256};
 
 use crate::{assessed, sample};
@@ -220,4 +222,104 @@ fn a_guide_gives_a_reason_for_each_commit_on_which_it_differs() {
     let plan = assessed::plan(assessed::every_standing());
     let guide = guide("The commits", "Written by a test.", &plan, &reports);
     insta::assert_snapshot!("guide", guide);
+}
+
+#[test]
+fn a_plan_of_commits_says_in_a_few_lines_what_it_leaves_out() {
+    let mut plan = assessed::plan(assessed::every_standing());
+    let exclusion = |commit: &str, arm: Option<&str>, reason: ExclusionReason, message: &str| Exclusion {
+        task: TaskId::new(format!("vllm-{commit}")).unwrap(),
+        arm: arm.map(sample::arm),
+        reason,
+        message: message.to_owned(),
+    };
+    let lacks = |commit: &str, dataset: &str| {
+        exclusion(commit, None, ExclusionReason::ClientLacks, &format!("the client can't draw from `{dataset}`"))
+    };
+    plan.exclusions = vec![
+        lacks("f26c4aee", "sharegpt"),
+        lacks("296f927f", "prefix-caching"),
+        lacks("fe66b347", "sharegpt"),
+        exclusion("98f47f2a", None, ExclusionReason::NotChosen, "it wasn't asked for"),
+        exclusion("d4bc1a4d", None, ExclusionReason::NotChosen, "it wasn't asked for"),
+        exclusion("c45f3c3a", Some("human"), ExclusionReason::ToolMissing, "`nvcc` is missing"),
+        exclusion("3127e975", None, ExclusionReason::CannotRun, "the dataset gives no command"),
+    ];
+    let page = terminal::plan(&plan, style(100));
+    for line in [
+        "plan of sample: 16 tasks assessed, 0 planned to run here\n",
+        "6 tasks that can run are left out here: 3 with a workload that isobench's client can't run, 2 not\nasked for, 1 for which the plan gives no reason\n",
+        "      3  (client-lacks) the client can't draw from `…`: f26c4aee, 296f927f, fe66b347\n",
+        "      1  (tool-missing) `nvcc` is missing: c45f3c3a/human\n",
+        "  2 tasks were not asked for\n",
+    ] {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+    assert!(!page.contains("(cannot-run)"), "{page}");
+}
+
+#[test]
+fn devices_that_are_planned_already_open_nothing() {
+    let mut tasks = assessed::every_standing();
+    for task in tasks.iter_mut().filter(|task| task.standing == Standing::MoreDevices) {
+        let is_too_large = task.need.as_ref().is_some_and(|need| need.devices.is_none());
+        // A price of what can't run, and one of a launch that holds what is planned.
+        let cost = one("f26c4aee").cost.unwrap();
+        task.cost = Some(Cost { devices: if is_too_large { 16 } else { 1 }, ..Cost::clone(&cost) }.into());
+    }
+    let planned_for = PlannedFor { device: "h100-sxm".to_owned(), count: 1, assumed: false };
+    let openings = isobench_report::funnel::funnel(&tasks, Some(&planned_for)).openings;
+    assert!(openings.iter().any(|text| text.starts_with("8 devices would open 1 task more")), "{openings:?}");
+    assert!(openings.iter().any(|text| text == "1 task would need devices with more memory"), "{openings:?}");
+    assert!(!openings.iter().any(|text| text.starts_with("1 device ") || text.starts_with("16 ")), "{openings:?}");
+}
+
+#[test]
+fn the_price_of_preparing_is_shown_where_one_is_known() {
+    let mut tasks = assessed::every_standing();
+    assert!(terminal::funnel(&tasks, None, style(100)).contains("preparing  price  device-hours"));
+    for task in &mut tasks {
+        task.cost = task.cost.as_ref().map(|cost| Cost { prepare_usd: None, ..Cost::clone(cost) }.into());
+    }
+    let page = terminal::funnel(&tasks, None, style(100));
+    assert!(page.contains("preparing  device-hours"), "{page}");
+    assert!(page.contains("assumed: a device costs $3.00 an hour\n") && !page.contains("6 blocks"), "{page}");
+    assert!(!markdown::funnel(&tasks, None).contains("its price"));
+}
+
+#[test]
+fn a_story_names_the_packages_that_fit_and_every_reason_of_an_option() {
+    let mut task = one("296f927f");
+    let packages: Vec<String> = (1..=40).map(|number| format!("package-{number}<=1.{number}")).collect();
+    let reason = "x".repeat(75);
+    let deviation = |kind, asked: &str, run: &str, reason: &str| Deviation {
+        kind,
+        subject: "subject".to_owned(),
+        asked: asked.to_owned(),
+        run: run.to_owned(),
+        reason: reason.to_owned(),
+    };
+    task.repairs = vec![
+        deviation(DeviationKind::PackageOverride, "open", &packages.join(", "), "released by 2024-08-31; or later"),
+        deviation(DeviationKind::OptionTranslated, "`--a`", "`--b`", &format!("{reason} {reason}")),
+        deviation(DeviationKind::OptionTranslated, "`--c`", "`--d`", &format!("{reason} {reason}")),
+    ]
+    .into();
+    let story = terminal::assessment(&task, None, style(100));
+    let lines: Vec<&str> = story.lines().skip_while(|line| !line.contains("package-override")).take(4).collect();
+    assert!(lines[0].contains("40 packages (released by 2024-08-31): package-1<=1.1, "), "{story}");
+    assert!(lines[2].ends_with(" more") && lines[3].contains("option-translated"), "{story}");
+    assert_eq!(story.matches(&reason).count(), 2, "a reason that two options share is told once, whole: {story}");
+}
+
+#[test]
+fn a_long_story_says_less_of_each_part() {
+    let mut task = one("296f927f");
+    let recipe = task.recipes[0].clone();
+    let recipes = |number: usize| (0..number).map(|_| NeededRecipe { effect: "e ".repeat(90), ..recipe.clone() });
+    task.recipes = recipes(3).collect::<Vec<_>>().into();
+    let lines = |task: &Assessment| terminal::assessment(task, None, style(100)).lines().count();
+    let short = lines(&task);
+    task.recipes = recipes(20).collect::<Vec<_>>().into();
+    assert!(lines(&task) <= 55 && lines(&task) - short < 17 * 2, "{}", lines(&task));
 }
