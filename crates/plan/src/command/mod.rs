@@ -106,9 +106,11 @@ pub struct Fate {
 impl Fitted<'_> {
     /// Returns the model that is served: the server's, or else the benchmark program's.
     pub fn model(&self) -> Option<&str> {
+        // The last one counts, as in `argparse`.
         self.server
             .iter()
-            .chain(&self.client)
+            .rev()
+            .chain(self.client.iter().rev())
             .find(|option| MODEL_OPTIONS.contains(&option.name.as_str()))?
             .values
             .first()

@@ -204,12 +204,29 @@ impl<'w> View<'w> {
         if options > 0 {
             let words = self.words.get(..options).unwrap_or_default();
             self.wrap("env", words);
+            self.take_away(words);
         }
         self.words = self.words.get(options..).unwrap_or_default();
         while let Some((first, rest)) = self.words.split_first() {
             let Some((name, value)) = first.text.split_once('=') else { return };
             self.variables.push((name.to_owned(), value.to_owned()));
             self.words = rest;
+        }
+    }
+
+    /// Takes away the variables that the options of `env` take away.
+    fn take_away(&mut self, options: &[Word]) {
+        let mut words = options.iter().map(|word| word.text.as_str());
+        while let Some(word) = words.next() {
+            let name = match word {
+                "-" | "-i" | "--ignore-environment" => {
+                    self.variables.clear();
+                    continue;
+                }
+                "-u" | "--unset" => words.next(),
+                _ => word.strip_prefix("--unset=").or_else(|| word.strip_prefix("-u")),
+            };
+            self.variables.retain(|(known, _)| Some(known.as_str()) != name);
         }
     }
 

@@ -30,6 +30,10 @@ benchmark_serving.py benchmarks/benchmark_serving.py 2023-06..2025-09
   --num-prompts whole =1000
   --request-rate number =inf
   --max-concurrency whole 2024-11..
+  --burstiness number =1.0 2024-11..
+  --temperature number 2024-11..
+  --top-p number 2024-11..
+  --extra-body json 2024-11..
   --seed whole =0
   --save-result switch
   --result-filename text
@@ -87,6 +91,15 @@ vllm_serve vllm/entrypoints/openai/api_server.py 2023-06..
   --disable-log-requests switch ..2025-11
   --enable-log-requests switch-or-no 2025-08..
   --host text
+  --port whole =8000
+  --served-model-name text
+  --middleware text
+  --config text
+  --ssl-keyfile text
+  --api-key text
+  --node-rank whole =0
+  --trust-remote-code switch
+  --chat-template text
 sglang.bench_serving python/sglang/bench_serving.py 2024-07..
   --backend text =sglang
   --model text

@@ -117,6 +117,57 @@ pub struct Own {
     pub source: String,
 }
 
+/// What becomes of something that a command gives and isobench looks at before a server gets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The server gets it.
+    Kept,
+    /// The server gets it, with a warning.
+    Warned,
+    /// isobench sets it itself.
+    Superseded,
+    /// An error.
+    Refused,
+}
+
+/// Variables of a command. What no row names is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Variable {
+    /// Their names; `*` stands for any text.
+    pub names: Vec<String>,
+    /// What becomes of them.
+    pub verdict: Verdict,
+    /// Names that are refused all the same; `*` stands for any text.
+    #[serde(default)]
+    pub except: Vec<String>,
+    /// Why.
+    pub reason: String,
+    /// Where that is known from.
+    pub source: String,
+}
+
+/// Options of a server that don't go to it unremarked.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ServerOption {
+    /// Their names; `*` stands for any text.
+    pub options: Vec<String>,
+    /// What becomes of them.
+    pub verdict: Verdict,
+    /// Values that change nothing, so that nothing is said of them.
+    #[serde(default)]
+    pub harmless: Vec<String>,
+    /// Only with a value that begins so.
+    #[serde(default)]
+    pub value_prefix: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// Where that is known from.
+    pub source: String,
+}
+
 /// The table `knowledge/translations.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -130,10 +181,61 @@ pub struct Translations {
     /// What offline benchmarks tell their engine by themselves.
     #[serde(default)]
     pub own: Vec<Own>,
+    /// Variables of commands.
+    #[serde(default)]
+    pub variable: Vec<Variable>,
+    /// Options of servers that don't go to them unremarked.
+    #[serde(default)]
+    pub server_option: Vec<ServerOption>,
 }
 
 impl Translations {
     pub(super) fn embedded() -> Self {
         table("translations.toml", include_str!("../../../../knowledge/translations.toml"))
+    }
+
+    /// Returns the row of a variable; none for one that is refused.
+    pub fn variable(&self, name: &str) -> Option<&Variable> {
+        let fits = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
+        self.variable.iter().find(|row| fits(&row.names) && !fits(&row.except))
+    }
+
+    /// Returns what is to be said of a server's option.
+    pub fn server_option(&self, name: &str, values: &[String]) -> Option<&ServerOption> {
+        let counts = |row: &&ServerOption| {
+            row.options.iter().any(|pattern| matches(pattern, name))
+                && !values.iter().any(|value| row.harmless.contains(value))
+                && row.value_prefix.as_ref().is_none_or(|start| values.iter().any(|value| value.starts_with(start)))
+        };
+        self.server_option.iter().find(counts)
+    }
+}
+
+/// Returns whether a name fits a pattern, in which `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(left) = name.strip_prefix(start) else { return false };
+    rest.is_empty() || left.char_indices().any(|(at, _)| left.get(at..).is_some_and(|left| matches(rest, left)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, name, expected) in [
+            ("A", "A", true),
+            ("A", "AB", false),
+            ("A_*", "A_B", true),
+            ("A_*", "B_A_B", false),
+            ("*_DIR", "A_DIR", true),
+            ("*_DIR", "A_DIRS", false),
+            ("*_DIR", "_DIR_DIR", true),
+            ("*P*", "APB", true),
+            ("*P*", "AB", false),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
     }
 }

@@ -5,9 +5,11 @@
 //! with a finding that no repair takes care of.
 
 mod demands;
+mod guard;
 mod listing;
 mod place;
 mod repair;
+mod settle;
 mod text;
 
 use isobench_schema::assessment::{Finding, RevisionFacts, Severity};
@@ -42,6 +44,7 @@ pub(super) fn fit_by<'k>(
 ) -> Result<Fitted<'k>, Vec<Finding>> {
     let text = text::read(asked)?;
     let mut fitter = Fitter::new(*asked, programs, translations, &text);
+    fitter.check_variables();
     fitter.locate(&text.client.named);
     fitter.parse(&text);
     let lack = fitter.lack();
@@ -51,6 +54,9 @@ pub(super) fn fit_by<'k>(
     fitter.list_filled(lack);
     fitter.mirror_engine_options();
     fitter.check_speculation();
+    fitter.settle_server();
+    fitter.check_models();
+    fitter.check_server_options();
     Ok(fitter.fitted)
 }
 
@@ -76,6 +82,8 @@ struct Fitter<'k, 'a> {
     mentioned: Vec<(String, Option<String>)>,
     /// The benchmark program that the command names.
     named: Tool,
+    /// The model that the benchmark's command names.
+    client_model: Option<String>,
     fitted: Fitted<'k>,
 }
 
@@ -105,6 +113,7 @@ impl<'k, 'a> Fitter<'k, 'a> {
             refused: Vec::new(),
             mentioned: Vec::new(),
             named: text.client.tool,
+            client_model: None,
             fitted,
         }
     }
@@ -175,8 +184,14 @@ impl<'k, 'a> Fitter<'k, 'a> {
             self.refuse_all(side, invocation);
             return;
         };
-        let Parsed { given, operands, refused } = table.parse(&invocation.words);
+        let mut parsed = table.parse(&invocation.words);
+        self.settle_parsed(side, &mut parsed);
+        let Parsed { given, operands, refused } = parsed;
         let all = given.iter().chain(refused.iter().map(|refused| &refused.option));
+        if side == Side::Client {
+            let model = all.clone().filter(|option| is_model(&option.name)).last();
+            self.client_model = model.and_then(|option| option.values.first().cloned());
+        }
         self.mentioned.extend(all.map(|option| (option.name.clone(), option.values.first().cloned())));
         self.options(side).extend(given);
         self.refused.extend(refused.into_iter().map(|refused| (side, refused)));
@@ -278,7 +293,7 @@ impl<'k, 'a> Fitter<'k, 'a> {
         let Some(server) = &self.server else { return };
         let mut mirrored = Vec::new();
         for option in &self.fitted.client {
-            let taken = self.fitted.server.iter().any(|known| known.name == option.name);
+            let taken = self.fitted.server.iter().any(|known| settle::key(&known.name) == settle::key(&option.name));
             if taken || is_model(&option.name) || OFFLINE_OWN.contains(&option.name.as_str()) {
                 continue;
             }

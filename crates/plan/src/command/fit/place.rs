@@ -43,7 +43,7 @@ impl Fitter<'_, '_> {
             return;
         }
         let message = format!("there is no `{}` at {}, nor at the commit itself", shown(asked, named), label(baseline));
-        let fix = "name a benchmark that the revision has, or plan the task with `--workload NAME`".to_owned();
+        let fix = "name a benchmark that the revision has, or leave the row's command out and plan the task with `--workload NAME`".to_owned();
         self.fitted.findings.push(finding(ids::SCRIPT_MISSING, &shown(asked, named), message, fix));
     }
 

@@ -4,6 +4,7 @@ use isobench_schema::deviation::DeviationKind;
 use serde_json::{Map, Value};
 
 use super::listing::{is_unfilled, placeholder};
+use super::settle::key;
 use super::{Fitter, finding};
 use crate::command::options::{Refusal, Refused, Table, is_truth};
 use crate::command::{GivenOption, ProgramOf};
@@ -229,7 +230,7 @@ impl<'k> Fitter<'k, '_> {
                 self.supersede_as(side, option, "the server's command gives the same");
                 true
             }
-            Ok(_) if self.given(Side::Server, &option.name) => false,
+            Ok(made) if self.fitted.server.iter().any(|known| key(&known.name) == key(&made.name)) => false,
             Ok(made) => {
                 self.put(Side::Server, option, made, "it is an option of the engine, which the server holds");
                 true

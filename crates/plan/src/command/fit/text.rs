@@ -16,6 +16,7 @@ use crate::lint::ids;
 pub(super) struct Text {
     pub(super) client: Invocation,
     pub(super) server: Option<Invocation>,
+    /// Variables that the programs get: the server's go before the benchmark's.
     pub(super) variables: BTreeMap<String, String>,
     pub(super) findings: Vec<Finding>,
     pub(super) repairs: Vec<Deviation>,
@@ -27,7 +28,8 @@ struct Draft {
     clients: Vec<Invocation>,
     servers: Vec<Invocation>,
     unknown: Vec<Unknown>,
-    variables: BTreeMap<String, String>,
+    client_variables: BTreeMap<String, String>,
+    server_variables: BTreeMap<String, String>,
     findings: Vec<Finding>,
     repairs: Vec<Deviation>,
 }
@@ -51,7 +53,6 @@ impl Draft {
     }
 
     fn take_script(&mut self, column: &str, script: Script) {
-        self.variables.extend(script.variables);
         for note in &script.notes {
             self.note(column, note);
         }
@@ -60,14 +61,19 @@ impl Draft {
             match recognise(&command) {
                 Err(unknown) => self.unknown.push(unknown),
                 Ok(found) => {
-                    self.variables.extend(found.variables.iter().cloned());
                     for wrapper in &found.wrappers {
                         self.wrapper(wrapper);
                     }
                     let invocation =
                         Invocation { tool: found.tool, named: found.named.clone(), words: found.arguments.to_vec() };
                     let server = found.tool.kind() == ToolKind::Server;
-                    if server { self.servers.push(invocation) } else { self.clients.push(invocation) }
+                    let (commands, variables) = if server {
+                        (&mut self.servers, &mut self.server_variables)
+                    } else {
+                        (&mut self.clients, &mut self.client_variables)
+                    };
+                    commands.push(invocation);
+                    variables.extend(found.variables);
                 }
             }
         }
@@ -88,10 +94,12 @@ impl Draft {
                 found.rule != ids::COMMAND_UNREADABLE || found.repaired || found.severity != Severity::Error
             })
         {
+            let mut variables = self.client_variables;
+            variables.extend(self.server_variables);
             return Ok(Text {
                 client,
                 server: self.servers.pop(),
-                variables: self.variables,
+                variables,
                 findings: self.findings,
                 repairs: self.repairs,
             });
@@ -149,6 +157,11 @@ impl Draft {
                 (Severity::Note, "isn't run: it changes nothing of the benchmark", "nothing needs to be done")
             }
             NoteKind::Prompt => (Severity::Note, "is a terminal's prompt and no part of the command", "take it out"),
+            NoteKind::Unexported => (
+                Severity::Warning,
+                "is set and reaches no program: it isn't exported before the command",
+                "write `export` before it, or set it on the command's own line",
+            ),
             NoteKind::Pattern => (
                 Severity::Warning,
                 "would be filled in from names of files by a shell; it is taken as it stands",
@@ -224,6 +237,6 @@ fn unknown_tool(unknown: &Unknown, beside: bool) -> Finding {
     } else {
         format!("the {what} `{name}` is no benchmark that is known{hint}")
     };
-    let fix = "name one of the engine's own benchmarks, or plan the task with `--workload NAME`".to_owned();
+    let fix = "name one of the engine's own benchmarks, or leave the row's command out and plan the task with `--workload NAME`".to_owned();
     finding(ids::TOOL_UNKNOWN, if name.is_empty() { "command" } else { name }, message, fix)
 }

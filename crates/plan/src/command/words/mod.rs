@@ -27,7 +27,7 @@ pub struct Word {
 /// One simple command: a program, its arguments, and the variables that are set for it alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SimpleCommand {
-    /// Variables set before the program's name.
+    /// Variables that its program gets: those exported before it, then those set before its name.
     pub variables: Vec<(String, String)>,
     /// The program and its arguments.
     pub words: Vec<Word>,
@@ -38,7 +38,7 @@ pub struct SimpleCommand {
 pub struct Script {
     /// The commands in order; those that only set variables or change the folder are left out.
     pub commands: Vec<SimpleCommand>,
-    /// Variables set by commands of their own, such as `export X=1`.
+    /// Variables that commands of their own set, such as `X=1` and `export X=1`, at the end of the text.
     pub variables: BTreeMap<String, String>,
     /// What was read over.
     pub notes: Vec<Note>,
@@ -68,6 +68,8 @@ pub enum NoteKind {
     Background,
     /// The `$` of a terminal's prompt, copied with the command.
     Prompt,
+    /// A variable that is set and reaches no program: it isn't exported, or is exported after the last command.
+    Unexported,
     /// A pattern that a shell would fill in from the names of files; it is taken as it stands.
     Pattern,
     /// Blanks after the backslash of a continued line, with which a shell would end the command; they are read over.

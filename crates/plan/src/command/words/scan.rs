@@ -1,6 +1,6 @@
 //! The one pass over a command's text.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::{Construct, LONGEST, Note, NoteKind, ReadCommandError, Script, SimpleCommand, Word};
 
@@ -18,8 +18,17 @@ const SIDE_COMMANDS: [&str; 10] = ["cd", "set", "sleep", "wait", "echo", "mkdir"
 /// # Errors
 /// Returns the first construct that isn't a simple command, and where it stands.
 pub fn read(text: &str) -> Result<Script, ReadCommandError> {
-    let mut reader =
-        Reader { text, at: 0, script: Script::default(), open: Open::default(), expanded: 0, descriptor: None };
+    let mut reader = Reader {
+        text,
+        at: 0,
+        script: Script::default(),
+        exported: BTreeSet::new(),
+        used: BTreeSet::new(),
+        set_at: Vec::new(),
+        open: Open::default(),
+        expanded: 0,
+        descriptor: None,
+    };
     if text.len() > LONGEST {
         return Err(reader.error(Construct::TooLong, 0));
     }
@@ -27,6 +36,7 @@ pub fn read(text: &str) -> Result<Script, ReadCommandError> {
     if reader.script.commands.is_empty() {
         return Err(reader.error(Construct::Nothing, 0));
     }
+    reader.note_unexported();
     Ok(reader.script)
 }
 
@@ -55,6 +65,12 @@ struct Reader<'t> {
     text: &'t str,
     at: usize,
     script: Script,
+    /// Variables that programs get from here on.
+    exported: BTreeSet<String>,
+    /// Variables that a program has got, or whose value was put into a word.
+    used: BTreeSet<String>,
+    /// Where each variable is set by a command of its own.
+    set_at: Vec<(String, usize)>,
     open: Open,
     /// Bytes that variables have put in.
     expanded: usize,
@@ -344,6 +360,7 @@ impl<'t> Reader<'t> {
         let Some(value) = self.script.variables.get(&name) else {
             return Err(self.error(Construct::Variable(name), from));
         };
+        self.used.insert(name);
         self.expanded += value.len();
         if self.expanded > LONGEST {
             return Err(self.error(Construct::TooLong, from));
@@ -376,17 +393,64 @@ impl<'t> Reader<'t> {
         let pairs = |words: &[Word]| words.iter().filter_map(|word| assignment(word, self.text)).collect::<Vec<_>>();
         let variables = pairs(open.words.get(..count).unwrap_or_default());
         let words = open.words.get(count..).unwrap_or_default().to_vec();
-        match words.first().map(|word| word.text.as_str()) {
-            None => self.script.variables.extend(variables),
-            Some("export") => {
-                let exported: BTreeMap<String, String> =
-                    pairs(words.get(1..).unwrap_or_default()).into_iter().collect();
-                self.script.variables.extend(exported);
+        match words.split_first().map(|(first, rest)| (first.text.as_str(), rest)) {
+            None => variables.into_iter().for_each(|(name, value)| self.set(name, value, begin)),
+            Some(("export", rest)) => self.export(rest, begin),
+            Some(("unset", rest)) => {
+                for word in rest {
+                    self.script.variables.remove(&word.text);
+                    self.exported.remove(&word.text);
+                }
             }
-            Some(name) if SIDE_COMMANDS.contains(&name) => self.note(NoteKind::SideCommand, begin),
-            Some(_) => self.script.commands.push(SimpleCommand { variables, words }),
+            Some((name, _)) if SIDE_COMMANDS.contains(&name) => self.note(NoteKind::SideCommand, begin),
+            Some(_) => {
+                let mut all: Vec<(String, String)> = Vec::new();
+                for name in &self.exported {
+                    if let Some(value) = self.script.variables.get(name) {
+                        all.push((name.clone(), value.clone()));
+                    }
+                }
+                self.used.extend(self.exported.iter().cloned());
+                all.extend(variables);
+                self.script.commands.push(SimpleCommand { variables: all, words });
+            }
         }
         Ok(())
+    }
+
+    fn set(&mut self, name: String, value: String, at: usize) {
+        self.set_at.push((name.clone(), at));
+        self.script.variables.insert(name, value);
+    }
+
+    /// Gives variables to the programs that follow; a name that no shell takes is kept, so that it is found later.
+    fn export(&mut self, words: &[Word], at: usize) {
+        let mut takes_back = false;
+        for word in words {
+            match word.text.split_once('=') {
+                None if word.text == "-n" => takes_back = true,
+                None if word.text.starts_with('-') => {}
+                None if takes_back => {
+                    self.exported.remove(&word.text);
+                }
+                None => {
+                    self.exported.insert(word.text.clone());
+                }
+                Some((name, value)) => {
+                    self.exported.insert(name.to_owned());
+                    self.set(name.to_owned(), value.to_owned(), at);
+                }
+            }
+        }
+    }
+
+    /// Notes variables that are set and reach nothing.
+    fn note_unexported(&mut self) {
+        for (name, at) in std::mem::take(&mut self.set_at) {
+            if self.used.insert(name.clone()) {
+                self.script.notes.push(Note { kind: NoteKind::Unexported, text: name, at });
+            }
+        }
     }
 }
 

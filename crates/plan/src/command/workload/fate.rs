@@ -228,7 +228,7 @@ impl Draft<'_, '_> {
             ids::FEATURE_CONFLICT,
             &option.name,
             message,
-            "take it out, or plan the task with `--workload NAME`",
+            "take it out, or leave the row's command out and plan the task with `--workload NAME`",
         );
         "nothing: isobench's own client can't do it".to_owned()
     }

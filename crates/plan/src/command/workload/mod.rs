@@ -1,6 +1,7 @@
 //! From a fitted command to a typed workload and the server's options, with what became of each option.
 
 mod fate;
+mod numbers;
 mod prompts;
 mod server;
 
@@ -14,8 +15,8 @@ use isobench_schema::tool::{Tool, ToolKind};
 use isobench_schema::workload::{Api, Arrival, Workload, WorkloadKind};
 use serde_json::Value;
 
+use self::numbers::MOST_REQUESTS;
 use super::fit::{deviation, finding};
-use super::options::{number, whole};
 use super::{Fate, Fitted};
 use crate::defaults;
 use crate::knowledge::Clients;
@@ -90,6 +91,7 @@ impl Draft<'_, '_> {
             ToolKind::Server => return None,
         };
         self.note_offline();
+        self.check_lengths();
         let (prompts, output_tokens) = self.prompts()?;
         let api = self.api();
         let (requests, warm_up_requests) = self.requests()?;
@@ -128,19 +130,11 @@ impl Draft<'_, '_> {
         }
     }
 
-    /// Returns a whole number from 0 as an option says it.
-    fn count(&self, name: &str) -> Option<u32> {
-        // The default of an option that takes several values is a tuple.
-        let text = self.value(name)?.trim_matches(['(', ')', '[', ']', ',']);
-        u32::try_from(whole(text)?).ok()
-    }
-
-    fn rate(&self, name: &str) -> Option<f64> {
-        number(self.value(name)?)
-    }
-
     fn error(&mut self, rule: &str, subject: &str, message: String, fix: &str) {
-        self.findings.push(finding(rule, subject, message, fix.to_owned()));
+        let found = finding(rule, subject, message, fix.to_owned());
+        if !self.findings.contains(&found) {
+            self.findings.push(found);
+        }
     }
 
     fn repair(&mut self, kind: DeviationKind, subject: &str, asked_and_run: (&str, &str), reason: &str) {
@@ -162,33 +156,39 @@ impl Draft<'_, '_> {
     /// Requests of the window, and before it.
     fn requests(&mut self) -> Option<(u32, u32)> {
         let tool = self.fitted.tool;
-        let product = |a: u32, b: u32| a.saturating_mul(b);
-        let warm_up = self.count("--num-warmups").or_else(|| self.count("--warmup-requests"));
         let found = match tool {
             Tool::BenchmarkLatency | Tool::VllmBenchLatency => {
-                let batch = self.count("--batch-size")?;
+                let batch = self.count("--batch-size", 1, MOST_REQUESTS)?;
+                let iterations = self.count("--num-iters", 1, MOST_REQUESTS)?;
                 // Before it was an option, the batch ran once before the measured iterations.
-                let warm_up = self.count("--num-iters-warmup").unwrap_or(1);
-                (product(batch, self.count("--num-iters")?), product(batch, warm_up))
+                let warm_up = self.count("--num-iters-warmup", 0, MOST_REQUESTS).unwrap_or(1);
+                (
+                    self.product([("--batch-size", batch), ("--num-iters", iterations)])?,
+                    self.product([("--batch-size", batch), ("--num-iters-warmup", warm_up)])?,
+                )
             }
             Tool::SglangBenchOneBatch | Tool::SglangBenchOneBatchServer => {
-                let batch = self.one_shape("--batch-size").ok()?.unwrap_or(1);
+                let batch = self.one_shape("--batch-size", MOST_REQUESTS).ok()?.unwrap_or(1);
                 (batch, if self.given("--skip-warmup") { 0 } else { batch })
             }
             Tool::BenchmarkPrefixCaching => {
-                let prompts = self.count("--num-prompts").unwrap_or(1);
-                let all = product(prompts, self.count("--repeat-count").unwrap_or(1));
+                let prompts = self.count("--num-prompts", 1, MOST_REQUESTS).unwrap_or(1);
+                let repeated = self.count("--repeat-count", 1, MOST_REQUESTS).unwrap_or(1);
+                let all = self.product([("--num-prompts", prompts), ("--repeat-count", repeated)])?;
                 // The program sends everything once before it measures.
                 (all, all)
             }
-            Tool::SglangBenchOfflineThroughput if self.given("--skip-warmup") => (self.count("--num-prompts")?, 0),
             Tool::BenchmarkServing
             | Tool::BenchmarkThroughput
             | Tool::VllmBenchServe
             | Tool::VllmBenchThroughput
             | Tool::SglangBenchServing
             | Tool::SglangBenchOfflineThroughput => {
-                (self.count("--num-prompts")?, warm_up.unwrap_or(defaults::WARM_UP_REQUESTS))
+                let none = tool == Tool::SglangBenchOfflineThroughput && self.given("--skip-warmup");
+                let warm_up = self.count("--num-warmups", 0, MOST_REQUESTS);
+                let warm_up = warm_up.or_else(|| self.count("--warmup-requests", 0, MOST_REQUESTS));
+                let warm_up = if none { 0 } else { warm_up.unwrap_or(defaults::WARM_UP_REQUESTS) };
+                (self.count("--num-prompts", 1, MOST_REQUESTS)?, warm_up)
             }
             Tool::VllmServe | Tool::SglangLaunchServer => return None,
         };
@@ -205,20 +205,20 @@ impl Draft<'_, '_> {
     }
 
     /// Returns the only value of an option that takes several, each of which is a workload of its own.
-    fn one_shape(&mut self, name: &str) -> Result<Option<u32>, SeveralShapes> {
+    fn one_shape(&mut self, name: &str, most: u32) -> Result<Option<u32>, SeveralShapes> {
         if let Some(several @ [_, _, ..]) = self.values(name) {
             let message = format!("`{name} {}` asks for several workloads", several.join(" "));
             self.error(ids::FEATURE_CONFLICT, name, message, "make a task of each");
             return Err(SeveralShapes);
         }
-        Ok(self.count(name))
+        Ok(self.count(name, 1, most))
     }
 
     fn arrival(&mut self, requests: u32) -> Option<Arrival> {
         match self.fitted.tool.kind() {
             ToolKind::OfflineThroughput => return Some(Arrival::AllAtOnce),
             ToolKind::OfflineLatency => {
-                let concurrency = self.count("--batch-size").unwrap_or(1).max(1);
+                let concurrency = self.count("--batch-size", 1, MOST_REQUESTS).unwrap_or(1);
                 return Some(Arrival::Closed { concurrency });
             }
             ToolKind::Serving | ToolKind::Server => {}
@@ -226,14 +226,16 @@ impl Draft<'_, '_> {
         if self.fitted.tool == Tool::SglangBenchOneBatchServer {
             return Some(Arrival::Closed { concurrency: requests });
         }
-        let concurrency = self.count("--max-concurrency").filter(|concurrency| *concurrency > 0);
+        // The programs keep no bound where it is 0.
+        let concurrency = self.count("--max-concurrency", 0, MOST_REQUESTS).filter(|concurrency| *concurrency > 0);
+        let burstiness =
+            self.number("--burstiness", "a finite number above 0", |shape| shape.is_finite() && shape > 0.0);
         let rate = self.rate("--request-rate").filter(|rate| *rate != f64::INFINITY);
         match (rate, concurrency) {
             (None, None) => Some(Arrival::AllAtOnce),
             (None, Some(concurrency)) => Some(Arrival::Closed { concurrency }),
             (Some(rate_per_s), None) if rate_per_s > 0.0 => {
-                let burstiness = self.rate("--burstiness").filter(|shape| *shape > 0.0).unwrap_or(defaults::BURSTINESS);
-                Some(Arrival::Open { rate_per_s, burstiness })
+                Some(Arrival::Open { rate_per_s, burstiness: burstiness.unwrap_or(defaults::BURSTINESS) })
             }
             (Some(rate), None) => {
                 let message = format!("`--request-rate {rate}` is no rate at which requests could arrive");
@@ -291,7 +293,8 @@ impl Draft<'_, '_> {
     }
 
     fn temperature(&mut self) -> f64 {
-        if let Some(given) = self.rate("--temperature").filter(|given| given.is_finite()) {
+        let usable = |given: f64| given.is_finite() && given >= 0.0;
+        if let Some(given) = self.number("--temperature", "a finite number from 0", usable) {
             return given;
         }
         if self.given("--use-beam-search") {
@@ -308,19 +311,20 @@ impl Draft<'_, '_> {
     /// Fields of each request's body.
     fn body(&mut self) -> BTreeMap<String, Value> {
         let mut body = BTreeMap::new();
-        for option in &self.fitted.client {
+        let fitted = self.fitted;
+        for option in &fitted.client {
             let Some(field) = fate::body_field(&option.name) else { continue };
-            let Some(value) = option.values.first() else {
+            let Some(text) = option.values.first() else {
                 body.insert(field.to_owned(), Value::Bool(true));
                 continue;
             };
-            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.clone()));
-            match (field, value) {
-                ("", Value::Object(fields)) => body.extend(fields),
-                ("", _) => {}
-                (field, value) => {
-                    body.insert(field.to_owned(), value);
-                }
+            if !field.is_empty() {
+                body.extend(self.field(field, option, text).map(|value| (field.to_owned(), value)));
+                continue;
+            }
+            match serde_json::from_str(text) {
+                Ok(Value::Object(fields)) => body.extend(fields),
+                Ok(_) | Err(_) => self.unusable(&option.name, text, "a JSON object"),
             }
         }
         body

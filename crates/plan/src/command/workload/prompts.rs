@@ -6,6 +6,7 @@ use isobench_schema::task::OptionValue;
 use isobench_schema::tool::{Tool, ToolKind};
 use isobench_schema::workload::Prompts;
 
+use super::numbers::MOST_TOKENS;
 use super::{Draft, fate, server};
 use crate::defaults;
 
@@ -43,10 +44,10 @@ impl Draft<'_, '_> {
             "custom" => ["", "--custom-output-len"],
             _ => ["--input-len", "--output-len"],
         };
-        let input_tokens = self.one_shape(input).ok()?;
-        let output_tokens = match self.one_shape(output).ok()? {
+        let input_tokens = self.one_shape(input, MOST_TOKENS).ok()?;
+        let output_tokens = match self.one_shape(output, MOST_TOKENS).ok()? {
             // An offline benchmark gives one length to all answers if it is told to, and a server's client may too.
-            None => self.one_shape("--output-len").ok()?.or(self.server_default(&dataset)).unwrap_or(0),
+            None => self.one_shape("--output-len", MOST_TOKENS).ok()?.or(self.server_default(&dataset)).unwrap_or(0),
             Some(length) => length,
         };
         if let (true, Some(input_tokens), Some(vocabulary_size)) =
@@ -80,10 +81,10 @@ impl Draft<'_, '_> {
     }
 
     /// Returns whether all random prompts have the same length.
-    fn exact(&self) -> bool {
+    fn exact(&mut self) -> bool {
         let prefix = ["--random-prefix-len", "--prefix-len"]
             .iter()
-            .any(|name| self.count(name).is_some_and(|length| length > 0));
+            .any(|name| self.count(name, 0, MOST_TOKENS).is_some_and(|length| length > 0));
         let ratio = self.rate("--random-range-ratio");
         let fixed = matches!(self.fitted.tool.kind(), ToolKind::OfflineLatency)
             || self.fitted.tool == Tool::SglangBenchOneBatchServer

@@ -1,5 +1,7 @@
 //! What commands become, against small tables made by hand.
 
+mod values;
+
 use isobench_schema::workload::Prompts;
 
 use super::*;

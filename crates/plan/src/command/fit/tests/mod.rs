@@ -1,5 +1,6 @@
 //! What becomes of commands, against small tables made by hand and the real table of translations.
 
+mod guard;
 mod properties;
 
 use crate::command::tables::shown;
@@ -201,15 +202,15 @@ fn guessing_from_the_prompt_gets_the_length_that_it_needs() {
         ],
     );
     check(
-        "A=1 python benchmarks/benchmark_latency.py --speculative-model [ngram] --num-speculative-tokens 5 > log",
+        "VLLM_USE_V1=1 python benchmarks/benchmark_latency.py --speculative-model [ngram] --num-speculative-tokens 5 > log",
         "2024-07",
         &[
             "python benchmarks/benchmark_latency.py --speculative-model [ngram] --num-speculative-tokens 5 --ngram-prompt-lookup-max 4",
             "python -m vllm.entrypoints.openai.api_server --model facebook/opt-125m --speculative-model [ngram] --num-speculative-tokens 5 --ngram-prompt-lookup-max 4",
-            "A=1",
+            "VLLM_USE_V1=1",
             "option-added client.ngram-prompt-lookup-max: nothing -> `benchmark_latency.py --ngram-prompt-lookup-max 4`",
             "option-added server.ngram-prompt-lookup-max: nothing -> `vllm serve --ngram-prompt-lookup-max 4`",
-            "repaired command-unreadable: `> log` at byte 98 of the command isn't done: isobench keeps the whole output itself",
+            "repaired command-unreadable: `> log` at byte 108 of the command isn't done: isobench keeps the whole output itself",
             "repaired feature-conflict: `--speculative-model [ngram]` needs `--ngram-prompt-lookup-max`, without which the engine fails at its start",
         ],
     );
