@@ -189,7 +189,7 @@ impl<'k, 'a> Fitter<'k, 'a> {
         let Parsed { given, operands, refused } = parsed;
         let all = given.iter().chain(refused.iter().map(|refused| &refused.option));
         if side == Side::Client {
-            let model = all.clone().filter(|option| is_model(&option.name)).last();
+            let model = all.clone().rfind(|option| is_model(&option.name));
             self.client_model = model.and_then(|option| option.values.first().cloned());
         }
         self.mentioned.extend(all.map(|option| (option.name.clone(), option.values.first().cloned())));

@@ -99,7 +99,7 @@ impl Draft<'_, '_> {
         };
         let found = number(text).filter(|number| (least..=most).contains(number));
         if found.is_none() {
-            let least = if least == f64::MIN_POSITIVE { "above 0".to_owned() } else { format!("from {least}") };
+            let least = if least > 0.0 && least < 1.0 { "above 0".to_owned() } else { format!("from {least}") };
             self.unusable(&option.name, text, &format!("a number {least} to {most}"));
         }
         whole(text).map(Value::from).or_else(|| found.map(Value::from)).filter(|_| found.is_some())
