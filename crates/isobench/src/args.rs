@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Say what is wrong with a dataset, before a device is used.
     Lint(LintArgs),
-    /// Say what a lint rule is about; without an id, list all rules.
+    /// Say what a lint rule or the reason of an exclusion is about; without an id, list all rules.
     Explain(ExplainArgs),
     /// Run a plan or a dataset; the same command resumes what was cut short.
     Run(RunArgs),
@@ -85,7 +85,7 @@ pub(crate) struct DemoArgs {
 /// What of a dataset is run, and how.
 #[derive(Debug, Args)]
 pub(crate) struct ChoiceArgs {
-    /// Run only this task (repeatable).
+    /// Run only this task: its name, its commit, or the beginning of one (repeatable).
     #[arg(long = "task", value_name = "TASK")]
     pub(crate) tasks: Vec<String>,
     /// Run only this arm: `baseline`, `human` or `agent:NAME` (repeatable).
@@ -97,7 +97,7 @@ pub(crate) struct ChoiceArgs {
     /// Run only the first N tasks.
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// Set a value of the task, such as `server.max-model-len=2048` (repeatable); a deviation.
+    /// Set a value of every `task.toml`, such as `server.max-model-len=2048` (repeatable); a deviation.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) settings: Vec<String>,
     /// The seed of orders, prompts and arrival times.
@@ -116,6 +116,17 @@ pub(crate) struct ChoiceArgs {
     pub(crate) commits: CommitArgs,
 }
 
+/// The most devices that are planned for.
+const MOST_DEVICES: i64 = 4096;
+
+/// The highest price of a device, in US dollars an hour.
+const HIGHEST_PRICE: f64 = 10_000.0;
+
+fn price(text: &str) -> Result<f64, String> {
+    let price = text.parse().ok().filter(|price| (0.0..=HIGHEST_PRICE).contains(price));
+    price.ok_or_else(|| format!("give US dollars an hour, from 0 to {HIGHEST_PRICE}"))
+}
+
 /// What a dataset of commits is planned with.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Datasets of commits")]
@@ -123,8 +134,8 @@ pub(crate) struct CommitArgs {
     /// Plan for this device, such as `h100-sxm`; by default for this machine's own.
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<String>,
-    /// Plan for so many devices.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Plan for so many devices, 4096 at most.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_DEVICES))]
     pub(crate) devices: Option<u32>,
     /// Read the commits of an engine from this clone, such as `vllm=DIR` (repeatable).
     #[arg(long = "clone", value_name = "ENGINE=DIR")]
@@ -136,7 +147,7 @@ pub(crate) struct CommitArgs {
     #[arg(long)]
     pub(crate) proxy: bool,
     /// Reckon with this price of one device, in US dollars an hour.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = price, allow_negative_numbers = true)]
     pub(crate) price: Option<f64>,
 }
 
@@ -200,7 +211,7 @@ pub(crate) struct LintArgs {
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The rule's id, such as `option-refused`.
+    /// The rule's id, such as `option-refused`, or the reason of an exclusion, such as `not-chosen`.
     pub(crate) rule: Option<String>,
 }
 

@@ -15,6 +15,7 @@ use isobench_runner::{inputs, inventory};
 use isobench_schema::facts::{Facts, Host, ResolvedRevision};
 
 use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::terminal::Terminal;
 
 pub(crate) use commits::Clones;
 
@@ -28,6 +29,8 @@ pub(crate) struct Where<'a> {
     pub(crate) cache: &'a Path,
     /// Clones of engines.
     pub(crate) clones: &'a Clones,
+    /// Where what can't be read is said.
+    pub(crate) terminal: Terminal,
     /// Set when the command is interrupted.
     pub(crate) cancel: &'a AtomicBool,
 }
@@ -64,7 +67,7 @@ pub(crate) fn gather(dataset: &Dataset, choice: &Choice, place: Where<'_>) -> Re
         let digest = inputs::digest(Path::new(&path)).exit(Exit::Machine)?;
         facts.inputs.insert(path, digest.map(String::from));
     }
-    commits::gather(dataset, place.clones, &context, &mut facts)?;
+    commits::gather(dataset, place, &context, &mut facts)?;
     Ok(facts)
 }
 

@@ -68,6 +68,34 @@ fn a_bad_row_is_said_and_the_exit_code_tells() {
 }
 
 #[test]
+fn a_source_without_tasks_replaces_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let here = folder.path();
+    fs::write(here.join("bad.jsonl"), "{\"commit\":\"nothing\",\"project\":\"vllm\"}\n").expect("a file");
+    fs::write(here.join("there.jsonl"), "mine").expect("a file");
+    for command in ["import", "export"] {
+        let said = run(here, &[command, "bad.jsonl", "--out", "there.jsonl", "--force"], 2);
+        assert!(
+            said.contains("`bad.jsonl` holds no task") && said.contains("bad.jsonl:1: the column `commit`"),
+            "{said}"
+        );
+    }
+    assert_eq!(fs::read_to_string(here.join("there.jsonl")).expect("a file"), "mine");
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_not_replaced_unasked() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let here = folder.path();
+    fs::write(here.join("rows.jsonl"), "{\"commit\":\"aaaaaaaa\",\"project\":\"vllm\"}\n").expect("a file");
+    std::os::unix::fs::symlink("nowhere", here.join("link.jsonl")).expect("a link");
+    for command in ["import", "export"] {
+        let said = run(here, &[command, "rows.jsonl", "--out", "link.jsonl"], 2);
+        assert!(said.contains("the file `link.jsonl` is there already"), "{said}");
+    }
+}
+
+#[test]
 fn wrong_usage_writes_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let here = folder.path();

@@ -2,6 +2,7 @@
 
 mod support;
 
+use isobench_schema::plan::ExclusionReason;
 use serde_json::Value;
 use support::Place;
 
@@ -14,6 +15,18 @@ fn a_rule_is_explained_by_its_id() {
     }
     let rule: Value = serde_json::from_str(&place.expect(0, &["explain", "option-refused", "--json"]).stdout).unwrap();
     assert_eq!((&rule["id"], &rule["severity"]), (&"option-refused".into(), &"error".into()));
+}
+
+#[test]
+fn each_reason_of_an_exclusion_is_explained() {
+    let place = Place::new();
+    for reason in ExclusionReason::ALL {
+        let found = place.expect(0, &["explain", reason.as_str()]);
+        assert!(found.stdout.starts_with(reason.as_str()) && found.stdout.trim_end().ends_with('.'), "{found:?}");
+    }
+    let means: Value = serde_json::from_str(&place.expect(0, &["explain", "not-chosen", "--json"]).stdout).unwrap();
+    assert_eq!(means["id"], "not-chosen");
+    place.expect(2, &["explain", "not-chosn"]).says(&["did you mean `not-chosen`?"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use isobench_schema::commit_task::CommitTask;
 use isobench_schema::ids::{ArmId, Revision, TaskId};
 use isobench_schema::plan::{Exclusion, ExclusionReason};
 use isobench_schema::task::Task;
@@ -51,6 +52,12 @@ pub(crate) fn arms_of(task: &Task) -> impl Iterator<Item = ArmId> {
     std::iter::once(ArmId::Baseline).chain(human).chain(agents)
 }
 
+/// Returns the arms that a task of a dataset of commits names, in the order baseline, human, agents.
+fn arms_of_commit(task: &CommitTask) -> impl Iterator<Item = ArmId> {
+    let agents = task.agents.iter().map(|agent| ArmId::Agent(agent.name.clone()));
+    [ArmId::Baseline, ArmId::Human].into_iter().chain(agents)
+}
+
 /// Checks that every name in a choice is one of the dataset's.
 pub(crate) fn check(dataset: &Dataset, choice: &Choice) -> Result<(), ChooseError> {
     let of_commits = dataset.commit_tasks.iter().map(|task| &task.id);
@@ -63,10 +70,7 @@ pub(crate) fn check(dataset: &Dataset, choice: &Choice) -> Result<(), ChooseErro
         return Ok(());
     }
     let mut arms: BTreeSet<ArmId> = dataset.tasks.iter().flat_map(arms_of).collect();
-    for task in &dataset.commit_tasks {
-        arms.extend([ArmId::Baseline, ArmId::Human]);
-        arms.extend(task.agents.iter().map(|agent| ArmId::Agent(agent.name.clone())));
-    }
+    arms.extend(dataset.commit_tasks.iter().flat_map(arms_of_commit));
     if let Some(arm) = choice.arms.iter().find(|arm| !arms.contains(arm)) {
         let names: Vec<String> = arms.iter().map(ArmId::to_string).collect();
         let hint = nearest::hint(&arm.to_string(), names.iter().map(String::as_str));
@@ -114,16 +118,51 @@ impl<'c> Selector<'c> {
                 task.id
             ));
         }
-        let asked = &self.choice.arms;
-        let arms: Vec<ArmId> = arms_of(task).filter(|arm| asked.is_empty() || asked.contains(arm)).collect();
-        if arms.is_empty() {
-            return left(format!("task `{}` has none of the arms asked for", task.id));
-        }
-        if let Some(limit) = self.choice.limit.filter(|limit| self.taken >= *limit) {
-            return left(format!("task `{}` is beyond the limit of {limit} tasks", task.id));
+        let arms = match self.arms(&task.id, arms_of(task)) {
+            Ok(arms) => arms,
+            Err(left) => return Selection::Left(left),
+        };
+        if let Some(left) = self.beyond_limit(&task.id) {
+            return Selection::Left(left);
         }
         self.taken += 1;
         Selection::Run(arms)
+    }
+
+    /// Returns those of a task's arms that are asked for.
+    ///
+    /// # Errors
+    /// Returns why the task isn't run if there are none.
+    pub(crate) fn arms(&self, task: &TaskId, named: impl Iterator<Item = ArmId>) -> Result<Vec<ArmId>, Exclusion> {
+        let asked = &self.choice.arms;
+        let arms: Vec<ArmId> = named.filter(|arm| asked.is_empty() || asked.contains(arm)).collect();
+        let none = || not_chosen(task, format!("task `{task}` has none of the arms asked for"));
+        if arms.is_empty() { Err(none()) } else { Ok(arms) }
+    }
+
+    /// Returns why a task isn't run if enough were taken before it.
+    fn beyond_limit(&self, task: &TaskId) -> Option<Exclusion> {
+        let limit = self.choice.limit.filter(|limit| self.taken >= *limit)?;
+        Some(not_chosen(task, format!("task `{task}` is beyond the limit of {limit} tasks")))
+    }
+
+    /// Returns why a task of a dataset of commits isn't chosen, as far as that can be known before it is assessed.
+    pub(crate) fn leave_commit(&self, task: &CommitTask) -> Option<Exclusion> {
+        self.not_asked(&task.id)
+            .or_else(|| self.arms(&task.id, arms_of_commit(task)).err())
+            .or_else(|| self.beyond_limit(&task.id))
+    }
+
+    /// Takes a task of a dataset of commits whose workload is of this kind, or returns why it isn't chosen.
+    pub(crate) fn take_commit(&mut self, task: &TaskId, found: Option<WorkloadKind>) -> Option<Exclusion> {
+        let asked = self.choice.kind.filter(|asked| Some(*asked) != found);
+        if let Some(asked) = asked {
+            let found = found.map_or_else(|| "isn't known".to_owned(), |found| format!("is `{found}`"));
+            let message = format!("only `{asked}` workloads were asked for, and that of task `{task}` {found}");
+            return Some(not_chosen(task, message));
+        }
+        self.taken += 1;
+        None
     }
 }
 

@@ -13,10 +13,12 @@ use isobench_schema::ids::{ArmId, Digest};
 use isobench_schema::order::{self, derive_seed};
 use isobench_schema::plan::{Design, Exclusion, ExclusionReason, Look, Plan, PlannedTask};
 use isobench_schema::task::Task;
+use isobench_schema::tool::ToolKind;
 use isobench_schema::units::Seconds;
+use isobench_schema::workload::WorkloadKind;
 
 use crate::arms::{self, Arms, Commits};
-use crate::assess::{AssessOptions, Assessor};
+use crate::assess::{AssessOptions, Assessed, Assessor};
 use crate::choose::{self, Choice, ChooseError, Selection, Selector};
 use crate::dataset::Dataset;
 use crate::knowledge::Knowledge;
@@ -98,7 +100,7 @@ pub fn plan(dataset: &Dataset, facts: &Facts, options: &PlanOptions) -> Result<P
     let mut making = Making { facts, options, selector: Selector::new(&options.choice), assessor, plan };
     for task in &dataset.tasks {
         let overrides = dataset.overrides.get(&task.id).cloned().unwrap_or_default();
-        making.add(task, overrides, None)?;
+        making.add(task, overrides)?;
     }
     if !dataset.commit_tasks.is_empty() {
         making.plan.planned_for = Some(options.commits.planned_for.clone());
@@ -119,8 +121,8 @@ struct Making<'p> {
 }
 
 impl<'p> Making<'p> {
-    /// Plans one task, or notes why it isn't run. `commits` are those of its arms, where they are known already.
-    fn add(&mut self, task: &Task, overrides: Vec<Deviation>, commits: Option<Commits>) -> Result<(), PlanError> {
+    /// Plans one task, or notes why it isn't run.
+    fn add(&mut self, task: &Task, overrides: Vec<Deviation>) -> Result<(), PlanError> {
         let arms = match self.selector.select(task) {
             Selection::Left(exclusion) => {
                 self.plan.exclusions.push(exclusion);
@@ -128,10 +130,21 @@ impl<'p> Making<'p> {
             }
             Selection::Run(arms) => arms,
         };
+        self.plan_arms(task, &arms, overrides, None)
+    }
+
+    /// Plans these arms of a task, or notes why they aren't run. `commits` are theirs, where they are known already.
+    fn plan_arms(
+        &mut self,
+        task: &Task,
+        arms: &[ArmId],
+        overrides: Vec<Deviation>,
+        commits: Option<Commits>,
+    ) -> Result<(), PlanError> {
         let mut planning =
             Planning { task, facts: self.facts, options: self.options, known: commits, exclusions: Vec::new() };
         let planned = planning
-            .plan(&arms, overrides)
+            .plan(arms, overrides)
             .map_err(|source| PlanError::Serialise { what: format!("an environment of task `{}`", task.id), source })?;
         self.plan.exclusions.append(&mut planning.exclusions);
         self.plan.tasks.extend(planned);
@@ -140,11 +153,15 @@ impl<'p> Making<'p> {
 
     /// Assesses a task of a dataset of commits, and plans it if it can be run.
     fn add_commit(&mut self, task: &'p CommitTask) -> Result<(), PlanError> {
-        if let Some(left) = self.selector.not_asked(&task.id) {
+        if let Some(left) = self.selector.leave_commit(task) {
             self.plan.exclusions.push(left);
             return Ok(());
         }
         let assessed = self.assessor.assess(task);
+        if let Some(left) = self.selector.take_commit(&task.id, kind(&assessed)) {
+            self.plan.exclusions.push(left);
+            return Ok(());
+        }
         if let Some((reason, message)) = assessed.exclusion() {
             self.plan.exclusions.push(exclude::task(&task.id, (reason, message)));
         } else if let Some(planned) = &assessed.task {
@@ -154,10 +171,26 @@ impl<'p> Making<'p> {
             let Assessment { baseline, human, .. } = &assessed.assessment;
             let (baseline, human) = (commit(baseline.as_ref()), commit(human.as_ref()));
             let commits = Commits { baseline, human, rungs: assessed.rungs() };
-            self.add(&own, deviations.clone(), Some(commits))?;
+            match self.selector.arms(&own.id, choose::arms_of(&own)) {
+                Ok(arms) => self.plan_arms(&own, &arms, deviations.clone(), Some(commits))?,
+                Err(left) => self.plan.exclusions.push(left),
+            }
         }
         self.plan.assessments.push(assessed.assessment);
         Ok(())
+    }
+}
+
+/// Returns the kind of a task's workload: of what is planned, else of what its command's program measures.
+fn kind(assessed: &Assessed) -> Option<WorkloadKind> {
+    if let Some(planned) = &assessed.task {
+        return Some(planned.0.workload.kind);
+    }
+    match assessed.assessment.command.as_ref()?.tool.kind() {
+        ToolKind::Serving => Some(WorkloadKind::Serving),
+        ToolKind::OfflineThroughput => Some(WorkloadKind::Throughput),
+        ToolKind::OfflineLatency => Some(WorkloadKind::Latency),
+        ToolKind::Server => None,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::words::Tone;
 pub use assessment::assessment;
 pub use funnel::funnel;
 pub use judgement::judgement;
-pub use lint::{lint, rule, rules};
+pub use lint::{lint, meaning, rule, rules};
 pub use plan::{explain, plan};
 
 /// How to write for a terminal.

@@ -81,11 +81,48 @@ pub fn write_atomically_with(
     path: &Path,
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> Result<(), StoreError> {
+    put_in_place(written(path, write)?, path)
+}
+
+/// As [`write_atomically`], but a file that is there stays as it is.
+///
+/// # Errors
+/// Returns an error whose cause is [`io::ErrorKind::AlreadyExists`] if something has that name.
+pub fn write_new_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let file = written(path, |out| out.write_all(bytes))?;
+    file.as_file().sync_all().map_err(StoreError::on("write", path))?;
+    file.persist_noclobber(path).map_err(|error| StoreError::new("write", path, error.error))?;
+    sync_folder(folder_of(path))
+}
+
+/// What writes a file's bytes.
+pub type WriteFile<'w> = &'w dyn Fn(&mut dyn io::Write) -> io::Result<()>;
+
+/// Writes files that belong together: each is whole on the disk before the first gets its name.
+///
+/// # Errors
+/// Returns [`StoreError::DiskFull`] if there is no space, and all old files are as they were; likewise for what a writer
+/// returns.
+pub fn write_together(files: &[(&Path, WriteFile<'_>)]) -> Result<(), StoreError> {
+    let mut ready = Vec::new();
+    for (path, write) in files {
+        let file = written(path, write)?;
+        file.as_file().sync_all().map_err(StoreError::on("write", path))?;
+        ready.push((file, *path));
+    }
+    for (file, path) in ready {
+        put_in_place(file, path)?;
+    }
+    Ok(())
+}
+
+/// Returns a file beside `path` that holds what `write` writes and has no name yet.
+fn written(path: &Path, write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<NamedTempFile, StoreError> {
     let mut file = temporary_in(folder_of(path))?;
     let mut out = io::BufWriter::with_capacity(1 << 16, file.as_file_mut());
     write(&mut out).and_then(|()| out.flush()).map_err(StoreError::on("write", path))?;
     drop(out);
-    put_in_place(file, path)
+    Ok(file)
 }
 
 /// Returns an empty file of the folder that vanishes unless [`put_in_place`] is called with it.
@@ -184,6 +221,36 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         assert_eq!(names(dir.path()).unwrap(), [path]);
+    }
+
+    #[test]
+    fn a_new_file_takes_no_name_that_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("x"), dir.path().join("link"));
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        write_new_atomically(&path, b"one").unwrap();
+        for taken in [&path, &link] {
+            let error = write_new_atomically(taken, b"two").unwrap_err();
+            let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()).unwrap();
+            assert_eq!(cause.kind(), io::ErrorKind::AlreadyExists, "{error:?}");
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        assert_eq!(names(dir.path()).unwrap(), [link, path]);
+    }
+
+    #[test]
+    fn of_files_that_belong_together_none_is_replaced_if_one_cannot_be_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let (first, second) = (dir.path().join("a"), dir.path().join("b"));
+        let text = |text: &'static str| move |out: &mut dyn io::Write| out.write_all(text.as_bytes());
+        let full = |_: &mut dyn io::Write| Err(io::Error::from(io::ErrorKind::StorageFull));
+        write_together(&[(&first, &text("old")), (&second, &text("old"))]).unwrap();
+        let error = write_together(&[(&first, &text("new")), (&second, &full)]).unwrap_err();
+        assert!(is_disk_full(&error), "{error:?}");
+        for path in [&first, &second] {
+            assert_eq!(fs::read_to_string(path).unwrap(), "old");
+        }
+        assert_eq!(names(dir.path()).unwrap(), [first, second]);
     }
 
     #[test]

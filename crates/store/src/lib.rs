@@ -24,7 +24,9 @@ mod samples;
 mod tests;
 
 pub use artifacts::{ArtifactReader, Artifacts, ReadArtifactError};
-pub use atomic::{StoreError, is_disk_full, write_atomically, write_atomically_with};
+pub use atomic::{
+    StoreError, WriteFile, is_disk_full, write_atomically, write_atomically_with, write_new_atomically, write_together,
+};
 pub use attempts::AttemptError;
 pub use block::{BlockStore, OpenBlockError};
 pub use events::{AppendError, Events, ReadEventsError, now_ms};

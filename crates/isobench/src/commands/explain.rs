@@ -1,9 +1,10 @@
-//! `isobench explain`: what a lint rule is about.
+//! `isobench explain`: what a lint rule, or the reason of an exclusion, is about.
 
 use isobench_plan::lint::registry::{self, Repairs, Rule};
 use isobench_plan::nearest::nearest;
 use isobench_report::lint::RuleText;
 use isobench_report::{json, terminal};
+use isobench_schema::plan::ExclusionReason;
 
 use super::Context;
 use crate::args::ExplainArgs;
@@ -21,6 +22,15 @@ pub(crate) fn run(args: &ExplainArgs, context: Context) -> Result<Exit, CommandE
         }
         return Ok(Exit::Success);
     };
+    if let Some(reason) = ExclusionReason::parse(id) {
+        let means = reason_means(reason);
+        if context.json {
+            context.print_json(&serde_json::json!({ "id": reason, "means": means }))?;
+        } else {
+            context.terminal.data(&terminal::meaning(reason.as_str(), means, style));
+        }
+        return Ok(Exit::Success);
+    }
     let rule = text(registry::rule(id).ok_or_else(|| unknown(id))?);
     if context.json {
         context.print_json(&json::rule(&rule))?;
@@ -51,8 +61,58 @@ fn text(rule: &Rule) -> RuleText {
     }
 }
 
+/// Returns what it means that a plan excludes a task or an arm for this reason, and what to do about it.
+fn reason_means(reason: ExclusionReason) -> &'static str {
+    match reason {
+        ExclusionReason::NotChosen => {
+            "The task or arm could be planned, but the command didn't ask for it: `--task`, `--arm`, `--kind` or `--limit` \
+             leaves it out. Plan without that option to have it."
+        }
+        ExclusionReason::RevisionNotFound => {
+            "The repository has no commit of that name, so that there is nothing to measure. Check the spelling; a clone may \
+             have to be fetched, and a shallow one has to be completed with `git fetch --unshallow`."
+        }
+        ExclusionReason::RepositoryUnavailable => {
+            "Git can't read the repository: the path holds none, the address is refused, or the network doesn't reach it. The \
+             message carries what git said. Name another address, or an absolute path to a clone."
+        }
+        ExclusionReason::MachineTooSmall => {
+            "A launch needs more devices, larger ones, more memory or more disk than the plan is made for. Plan for others with \
+             `--device` and `--devices`, run on a larger machine, or let a smaller model stand in with `--proxy`, which is a \
+             deviation."
+        }
+        ExclusionReason::ToolMissing => {
+            "A program from which the task's environment is made, such as `git` or `python3`, isn't on this machine. \
+             `isobench doctor` lists what is there and how to get the rest."
+        }
+        ExclusionReason::InputMissing => {
+            "A file or folder that the task names, such as the model of `server.model`, isn't on this machine or can't be read. \
+             Put it there, or name another with `--set`, which is a deviation."
+        }
+        ExclusionReason::Contradiction => {
+            "Two things that the task asks for can't both hold. The message names them; one has to be edited in the dataset."
+        }
+        ExclusionReason::CannotRun => {
+            "The task of a commit can't be measured as it stands: its command, its model or an arm's environment is at fault. \
+             `isobench plan DATASET --explain COMMIT` tells the whole story, and `isobench lint DATASET` lists the faults with \
+             their fixes."
+        }
+        ExclusionReason::ClientLacks => {
+            "The task can be measured, but not yet by isobench's own client, which has no tokenizer: it can't draw prompts from \
+             a dataset of texts, and it can't count tokens where the server doesn't send their ids. Give a command with random \
+             prompts, or leave tasks of such an old baseline out."
+        }
+        ExclusionReason::IsolationMissing => {
+            "Agent patches are strangers' programs, and this machine's launches aren't isolated. Read `docs/security.md`, and \
+             give `--allow-unisolated` where the machine holds nothing that they may not touch."
+        }
+    }
+}
+
 fn unknown(id: &str) -> CommandError {
-    let hint = match nearest(id, registry::rules().iter().map(|rule| rule.id.as_str())) {
+    let rules = registry::rules().iter().map(|rule| rule.id.as_str());
+    let reasons = ExclusionReason::ALL.iter().map(|reason| reason.as_str());
+    let hint = match nearest(id, rules.chain(reasons)) {
         Some(near) => format!("did you mean `{near}`? `isobench explain` lists all rules"),
         None => "`isobench explain` lists all rules".to_owned(),
     };

@@ -1,7 +1,6 @@
 //! `isobench export`: writes the rows of a dataset in the published form.
 
 use isobench_plan::intake::export::{published, to_lines};
-use isobench_store::write_atomically;
 
 use super::{Context, import};
 use crate::args::{ExportArgs, RowsArg};
@@ -13,6 +12,7 @@ pub(crate) fn run(args: &ExportArgs, context: Context) -> Result<Exit, CommandEr
     import::may_write(&args.out, args.force)?;
     let kind = args.out.extension().and_then(|extension| extension.to_str());
     let dataset = import::read(&args.source)?;
+    import::has_tasks(&dataset, &args.source)?;
     let rows = match args.format {
         RowsArg::Published => published(&dataset.header, &dataset.commit_tasks),
     };
@@ -29,6 +29,6 @@ pub(crate) fn run(args: &ExportArgs, context: Context) -> Result<Exit, CommandEr
             return Err(CommandError::new(Exit::Usage, message));
         }
     };
-    write_atomically(&args.out, &bytes).exit(Exit::Usage)?;
+    import::write(&args.out, &bytes, args.force)?;
     import::finish(&dataset, &args.out, rows.rows.len(), context)
 }

@@ -1,17 +1,21 @@
 //! `isobench import`: reads a dataset as it was published, and writes it as commit tasks.
 
+use std::io;
 use std::path::Path;
 
 use isobench_plan::dataset::Dataset;
 use isobench_plan::intake::to_lines;
 use isobench_schema::plan::Problem;
-use isobench_store::write_atomically;
+use isobench_store::{StoreError, write_atomically, write_new_atomically};
 use serde::Serialize;
 
 use super::Context;
 use crate::args::ImportArgs;
 use crate::dataset_files;
 use crate::exit::{CommandError, Exit, WithExit as _};
+
+/// How many problems the error of a dataset without tasks shows.
+const PROBLEMS_SHOWN: usize = 8;
 
 /// What became of a dataset, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -43,7 +47,8 @@ pub(crate) fn run(args: &ImportArgs, context: Context) -> Result<Exit, CommandEr
         context.terminal.data(&text);
         return Ok(report(&dataset, context));
     };
-    write_atomically(out, text.as_bytes()).exit(Exit::Usage)?;
+    has_tasks(&dataset, &args.source)?;
+    write(out, text.as_bytes(), args.force)?;
     finish(&dataset, out, dataset.commit_tasks.len(), context)
 }
 
@@ -69,11 +74,44 @@ pub(crate) fn read(source: &Path) -> Result<Dataset, CommandError> {
 /// # Errors
 /// Returns an error if the file is there and may not be replaced.
 pub(crate) fn may_write(out: &Path, force: bool) -> Result<(), CommandError> {
-    if out.exists() && !force {
-        let message = format!("the file `{}` is there already", out.display());
-        return Err(CommandError::new(Exit::Usage, message).hint("give another name, or `--force` to replace it"));
+    // A link that leads nowhere is there too.
+    if !force && out.symlink_metadata().is_ok() { Err(is_there(out)) } else { Ok(()) }
+}
+
+fn is_there(out: &Path) -> CommandError {
+    let message = format!("the file `{}` is there already", out.display());
+    CommandError::new(Exit::Usage, message).hint("give another name, or `--force` to replace it")
+}
+
+/// Writes a file, in the place of one that is there only if `force` is set.
+///
+/// # Errors
+/// Returns an error if the file is there and may not be replaced, or can't be written.
+pub(crate) fn write(out: &Path, bytes: &[u8], force: bool) -> Result<(), CommandError> {
+    let written = if force { write_atomically(out, bytes) } else { write_new_atomically(out, bytes) };
+    written.map_err(|error| match error {
+        StoreError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => is_there(out),
+        other => super::write_error(other),
+    })
+}
+
+/// Checks that a dataset has something to write.
+///
+/// # Errors
+/// Returns an error that names what can't be read if there is no task.
+pub(crate) fn has_tasks(dataset: &Dataset, source: &Path) -> Result<(), CommandError> {
+    if !dataset.commit_tasks.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let mut message = format!("`{}` holds no task that can be read, so that nothing is written", source.display());
+    for problem in dataset.problems.iter().take(PROBLEMS_SHOWN) {
+        message.push_str(&format!("\n  {}", sentence(problem)));
+    }
+    let more = dataset.problems.len().saturating_sub(PROBLEMS_SHOWN);
+    if more > 0 {
+        message.push_str(&format!("\n  and {more} more"));
+    }
+    Err(CommandError::new(Exit::Usage, message))
 }
 
 /// Says what was written and what couldn't be read.

@@ -21,6 +21,7 @@ use std::path::PathBuf;
 
 use isobench_runner::host::client_thread::Scheduling;
 use isobench_runner::{inventory, lease};
+use isobench_store::StoreError;
 use serde::Serialize;
 
 use crate::coordinator::Machine;
@@ -45,6 +46,15 @@ impl Context {
         let text = serde_json::to_string_pretty(value).exit(Exit::Error)?;
         self.terminal.data(&(text + "\n"));
         Ok(())
+    }
+}
+
+/// Returns the error of a file that the user asked for and that can't be written.
+pub(crate) fn write_error(error: StoreError) -> CommandError {
+    match error {
+        full @ StoreError::DiskFull { .. } => CommandError::from_error(Exit::Machine, full)
+            .hint("the disk is full: free some room, then give the same command again"),
+        other @ StoreError::Io { .. } => CommandError::from_error(Exit::Usage, other),
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use isobench_plan::choose::Choice;
+use isobench_plan::dataset::Dataset;
 use isobench_plan::planner::{self, PlanOptions};
 use isobench_plan::setting::Setting;
 use isobench_report::{html, markdown, terminal as report};
@@ -17,7 +18,7 @@ use isobench_schema::format;
 use isobench_schema::ids::TaskId;
 use isobench_schema::plan::Plan;
 use isobench_schema::workload::WorkloadKind;
-use isobench_store::{layout, write_atomically_with};
+use isobench_store::{StoreError, layout, write_together};
 
 use serde_json::json;
 
@@ -60,11 +61,14 @@ fn can_run_elsewhere(plan: &Plan) -> bool {
 pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Result<(Plan, Facts), CommandError> {
     let settings = args.settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>, _>>();
     let dataset = dataset_files::open(dataset, &settings.exit(Exit::Usage)?).exit(Exit::Usage)?;
-    let choice = choice(args)?;
+    if let Some(setting) = args.settings.first().filter(|_| !dataset.commit_tasks.is_empty()) {
+        return Err(set_on_commits(setting));
+    }
+    let choice = choice(args, &dataset)?;
     let cache = super::cache_folder(args.cache.as_ref())?;
     context.terminal.status("looking at this machine and at the revisions");
     let clones = Clones::parse(&args.commits.clones)?;
-    let place = Where { cache: &cache, clones: &clones, cancel: &AtomicBool::new(false) };
+    let place = Where { cache: &cache, clones: &clones, terminal: context.terminal, cancel: &AtomicBool::new(false) };
     let mut facts = facts::gather(&dataset, &choice, place)?;
     let commits = plan_for::options(&args.commits, &mut facts)?;
     let options = PlanOptions {
@@ -80,11 +84,25 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
     Ok((plan, facts))
 }
 
-fn choice(args: &ChoiceArgs) -> Result<Choice, CommandError> {
-    let tasks = args.tasks.iter().map(|task| TaskId::new(task.as_str())).collect::<Result<Vec<_>, _>>();
+/// Returns the error of a setting for a dataset of commits.
+fn set_on_commits(setting: &str) -> CommandError {
+    let key = setting.split_once('=').map_or(setting, |(key, _)| key);
+    let message = format!("`--set` can't set `{key}` here: settings change the tasks of a `task.toml` only");
+    CommandError::new(Exit::Usage, message)
+        .hint("the dataset is one of commits: the options of a commit's server stand in its command")
+}
+
+fn choice(args: &ChoiceArgs, dataset: &Dataset) -> Result<Choice, CommandError> {
+    let named = named::of_dataset(dataset);
+    let task = |text: &String| match named::find(&named, text)? {
+        Some(task) => Ok(task),
+        // The planner names the nearest one.
+        None => TaskId::new(text.as_str()).exit(Exit::Usage),
+    };
+    let tasks = args.tasks.iter().map(task).collect::<Result<Vec<_>, _>>()?;
     let arms = args.arms.iter().map(|arm| arm.parse()).collect::<Result<Vec<_>, _>>();
     Ok(Choice {
-        tasks: tasks.exit(Exit::Usage)?,
+        tasks,
         arms: arms.exit(Exit::Usage)?,
         kind: args.kind.map(|kind| match kind {
             KindArg::Serving => WorkloadKind::Serving,
@@ -97,10 +115,15 @@ fn choice(args: &ChoiceArgs) -> Result<Choice, CommandError> {
 
 /// Writes a plan and its facts into a folder.
 pub(crate) fn write(folder: &Path, plan: &Plan, facts: &Facts) -> Result<(), CommandError> {
-    fs::create_dir_all(folder).exit(Exit::Usage)?;
-    write_atomically_with(&folder.join(layout::FACTS), |out| Ok(format::write_pretty(facts, out)?))
-        .exit(Exit::Error)?;
-    write_atomically_with(&folder.join(layout::PLAN), |out| Ok(format::write_pretty(plan, out)?)).exit(Exit::Error)
+    fs::create_dir_all(folder)
+        .map_err(|error| StoreError::new("create the folder", folder, error))
+        .map_err(super::write_error)?;
+    let (facts_path, plan_path) = (folder.join(layout::FACTS), folder.join(layout::PLAN));
+    write_together(&[
+        (&facts_path, &|out| Ok(format::write_pretty(facts, out)?)),
+        (&plan_path, &|out| Ok(format::write_pretty(plan, out)?)),
+    ])
+    .map_err(super::write_error)
 }
 
 /// Prints a plan.

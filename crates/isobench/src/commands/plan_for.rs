@@ -21,9 +21,6 @@ pub(super) fn options(args: &CommitArgs, facts: &mut Facts) -> Result<AssessOpti
     let preset = preset.transpose().map_err(|error| {
         CommandError::from_error(Exit::Usage, error).hint("a preset stands in for the command of tasks that have none")
     })?;
-    if let Some(price) = args.price.filter(|price| !(price.is_finite() && *price >= 0.0)) {
-        return Err(CommandError::new(Exit::Usage, format!("`--price {price}` is no price: give US dollars an hour")));
-    }
     Ok(AssessOptions {
         planned_for: planned_for(args, facts)?,
         preset,

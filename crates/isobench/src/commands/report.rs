@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ReportArgs, context: Context) -> Result<Exit, CommandEr
     let text = render(&judgement, format, style(context))?;
     match &args.out {
         Some(path) => {
-            write_atomically(path, text.as_bytes()).exit(Exit::Usage)?;
+            write_atomically(path, text.as_bytes()).map_err(super::write_error)?;
             context.terminal.status(&format!("wrote {}", path.display()));
         }
         None => context.terminal.data(&text),

@@ -1,8 +1,10 @@
 //! Facts about the commits and models of a dataset of commits.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error as _;
 use std::path::{Path, PathBuf};
 
+use isobench_plan::command::words;
 use isobench_plan::dataset::Dataset;
 use isobench_plan::knowledge::Knowledge;
 use isobench_runner::environment::PrepareContext;
@@ -13,8 +15,10 @@ use isobench_schema::assessment::RevisionFacts;
 use isobench_schema::commit_task::CommitTask;
 use isobench_schema::environment::EngineKind;
 use isobench_schema::facts::Facts;
+use isobench_schema::failure::Failure;
 use isobench_schema::ids::Revision;
 
+use super::Where;
 use crate::exit::{CommandError, Exit, WithExit as _};
 
 /// Clones of engines on this machine, by engine.
@@ -34,7 +38,11 @@ impl Clones {
             let engine = EngineKind::parse(engine)
                 .filter(|engine| *engine != EngineKind::Generic)
                 .ok_or_else(|| wrong("names no engine that is known"))?;
-            let folder = std::fs::canonicalize(folder).exit(Exit::Usage)?;
+            if folder.is_empty() {
+                return Err(wrong("names no folder"));
+            }
+            let folder = std::fs::canonicalize(folder)
+                .map_err(|error| wrong(&format!("names the folder `{folder}`, which can't be used: {error}")))?;
             if clones.insert(engine, folder).is_some() {
                 return Err(wrong("names an engine that has a clone already"));
             }
@@ -47,11 +55,11 @@ impl Clones {
 /// commits; what neither knows is absent.
 pub(super) fn gather(
     dataset: &Dataset,
-    clones: &Clones,
+    place: Where<'_>,
     context: &PrepareContext<'_>,
     facts: &mut Facts,
 ) -> Result<(), CommandError> {
-    for (engine, folder) in &clones.0 {
+    for (engine, folder) in &place.clones.0 {
         let tasks: Vec<&CommitTask> = dataset.commit_tasks.iter().filter(|task| task.engine == *engine).collect();
         if !tasks.is_empty() {
             let found = from_clone(*engine, folder, &tasks, context)?;
@@ -62,28 +70,57 @@ pub(super) fn gather(
         }
     }
     let cache = hub_cache(|name| std::env::var(name).ok());
-    let named: BTreeSet<&str> = dataset.commit_tasks.iter().flat_map(models).collect();
+    let named: BTreeSet<String> = dataset.commit_tasks.iter().flat_map(models).collect();
     for name in named {
-        // A config that can't be read is as good as none: the catalogue may still know the model.
-        if let Ok(Some(config)) = model_config(name, cache.as_deref()) {
-            facts.model_configs.insert(name.to_owned(), config);
+        match model_config(&name, cache.as_deref()) {
+            Ok(Some(config)) => {
+                facts.model_configs.insert(name, config);
+            }
+            Ok(None) => {}
+            // The catalogue may still know the model.
+            Err(error) => {
+                let because = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+                place.terminal.status(&format!("the config of the model `{name}` isn't used: {error}{because}"));
+            }
         }
     }
     Ok(())
 }
 
 /// Returns the models that a task names: beside its commands, and in them.
-fn models(task: &CommitTask) -> Vec<&str> {
-    let mut named: Vec<&str> = task.model.as_deref().into_iter().collect();
+fn models(task: &CommitTask) -> Vec<String> {
+    let mut named: Vec<String> = task.model.iter().cloned().collect();
     for command in task.command.iter().chain(&task.server_command) {
-        let mut words = command.split_whitespace();
-        while let Some(word) = words.next() {
-            match word.split_once('=') {
-                Some(("--model" | "--model-path", name)) => named.push(name),
-                None if matches!(word, "--model" | "--model-path") => named.extend(words.next()),
-                Some(_) | None => {}
-            }
+        // What can't be read as a command is a finding of its own.
+        let Ok(script) = words::read(command) else { continue };
+        for simple in &script.commands {
+            named.extend(models_in(simple.words.iter().map(|word| word.text.as_str())));
         }
+    }
+    named
+}
+
+/// Returns the models that an argument list names.
+fn models_in<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
+    let mut named = Vec::new();
+    let mut words = words.peekable();
+    let mut program = "";
+    while let Some(word) = words.next() {
+        let names_model = match word.split_once('=') {
+            Some(("--model" | "--model-path", name)) => {
+                named.push(name.to_owned());
+                false
+            }
+            Some(_) => false,
+            None => {
+                matches!(word, "--model" | "--model-path")
+                    || word == "serve" && program.rsplit('/').next() == Some("vllm")
+            }
+        };
+        if names_model {
+            named.extend(words.next_if(|word| !word.starts_with('-')).map(str::to_owned));
+        }
+        program = word;
     }
     named
 }
@@ -98,19 +135,21 @@ fn from_clone(
     context: &PrepareContext<'_>,
 ) -> Result<Found, CommandError> {
     let name = folder.display().to_string();
-    let refused = |message: &str| {
-        CommandError::new(Exit::Usage, format!("cannot read the clone of {engine} in `{name}`: {message}"))
+    let refused = |failure: &Failure| {
+        let said = failure.evidence.first().map(|line| format!(": {}", line.text)).unwrap_or_default();
+        let message = format!("cannot read the clone of {engine} in `{name}`: {}{said}", failure.message);
+        CommandError::new(Exit::Usage, message).hint("name the folder of a git clone: --clone ENGINE=DIR")
     };
     let repository = match Repository::open(&name, context).exit(Exit::Machine)? {
         Ok(repository) => repository,
-        Err(failure) => return Err(refused(&failure.message)),
+        Err(failure) => return Err(refused(&failure)),
     };
     let look_for = look_for(engine);
     let read = |wanted: BTreeSet<Revision>| -> Result<Found, CommandError> {
         let wanted: Vec<Revision> = wanted.into_iter().collect();
         let found = match revisions(&repository, &wanted, &look_for, context).exit(Exit::Machine)? {
             Ok(found) => found,
-            Err(failure) => return Err(refused(&failure.message)),
+            Err(failure) => return Err(refused(&failure)),
         };
         Ok(wanted.iter().zip(found).filter_map(|(revision, facts)| Some((revision.to_string(), facts?))).collect())
     };
@@ -135,5 +174,39 @@ fn look_for(engine: EngineKind) -> LookFor {
         native: native.iter().map(|path| NativePath { path: path.path.clone(), unless: path.unless.clone() }).collect(),
         scripts: scripts.into_iter().collect(),
         stub: tables.and_then(|engine| engine.stub.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_are_found_as_a_shell_would_split_the_commands() {
+        for (command, expected) in [
+            ("python bench.py --model 'org/model a' --x 1", &["org/model a"][..]),
+            ("M=org/m && vllm serve \"$M\" --port 1", &["org/m"]),
+            ("/usr/bin/vllm serve org/m", &["org/m"]),
+            ("vllm serve --model=org/m", &["org/m"]),
+            ("python -m sglang.launch_server --model-path org/m", &["org/m"]),
+            ("vllm bench serve --port 1", &[]),
+            ("python bench.py --model --x", &[]),
+        ] {
+            let script = words::read(command).unwrap();
+            let words = script.commands.iter().flat_map(|simple| &simple.words).map(|word| word.text.as_str());
+            assert_eq!(models_in(words), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_clone_that_is_not_there_is_named() {
+        for (argument, expected) in [
+            ("vllm=/no/such/folder", "`--clone vllm=/no/such/folder` names the folder `/no/such/folder`"),
+            ("vllm=", "`--clone vllm=` names no folder"),
+            ("vllm", "`--clone vllm` has no `=`"),
+        ] {
+            let error = Clones::parse(&[argument.to_owned()]).unwrap_err();
+            assert!(error.message.starts_with(expected), "{}", error.message);
+        }
     }
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_schema::commit_task::{CommitTask, DatasetHeader, FurtherRow, Origin, RowFormat};
 use isobench_schema::format;
-use isobench_schema::ids::{AgentName, Revision, TaskId};
+use isobench_schema::ids::{AgentName, Digest, Revision, TaskId};
 use isobench_schema::plan::Problem;
 use serde_json::{Map, Value};
 
 use super::columns::{Field, given};
 use super::row::{self, Fault, Surroundings};
-use super::{KnownCommit, Table, detect};
+use super::{KnownCommit, Table, detect, engine};
 
 /// What is gathered so far.
 pub(crate) struct Collector<'c> {
@@ -141,6 +141,9 @@ impl<'c> Collector<'c> {
             let message = format!("the task id `{}` is taken already, by `{file}`, row {row}", task.id);
             return self.problem(place.file, Some(place.row), Fault::column("id", message));
         }
+        if let Some(fault) = stored_fault(&task) {
+            return self.problem(place.file, Some(place.row), fault);
+        }
         self.places.insert(task.id.clone(), self.tasks.len());
         self.tasks.push(task);
     }
@@ -154,6 +157,30 @@ impl<'c> Collector<'c> {
             }
         }
     }
+}
+
+/// Returns what in a stored task no import would have written.
+fn stored_fault(task: &CommitTask) -> Option<Fault> {
+    if let Err(reason) = engine::check_address(&task.repository) {
+        let shown = detect::shorten(&task.repository);
+        return Some(Fault::column("repository", format!("the repository `{shown}` {reason}")));
+    }
+    let patches = task.agents.iter().filter_map(|agent| Some((&agent.name, agent.patch.as_ref()?)));
+    for (agent, patch) in patches {
+        let digest = Digest::of(&patch.bytes.0);
+        if digest != patch.digest {
+            let message = format!(
+                "the patch of agent `{agent}` has the digest {}, and its bytes have {digest}; import the dataset again",
+                patch.digest
+            );
+            return Some(Fault::column("agents", message));
+        }
+    }
+    given(&task.columns, Field::Commit).find_map(|(name, value)| {
+        let own = value.as_str()?.trim().to_ascii_lowercase();
+        let message = || format!("the commit {} is not the one of the row's own column `{name}`, `{own}`", task.commit);
+        (!same_commit(task.commit.as_str(), &own)).then(|| Fault::column("commit", message()))
+    })
 }
 
 /// Returns an error with its causes.

@@ -56,9 +56,42 @@ fn one(fits: impl Fn(&Known) -> bool) -> Option<EngineKind> {
     fitting.next().is_none().then_some(first.engine)
 }
 
+/// Checks that a text is the address of a repository that may be read: an absolute path, or a URL of https or ssh.
+///
+/// # Errors
+/// Returns what is wrong with it, as the end of a sentence.
+pub(crate) fn check_address(text: &str) -> Result<(), &'static str> {
+    if text.starts_with('-') {
+        return Err("starts with `-` and could be read as an option");
+    }
+    if text.chars().any(char::is_control) {
+        return Err("has control characters");
+    }
+    if text.starts_with('/') {
+        return Ok(());
+    }
+    if text.contains("::") {
+        return Err("names a remote helper; use an absolute path, `https://` or `ssh://`");
+    }
+    let (host, path) = match text.split_once("://") {
+        Some(("https" | "ssh", rest)) => rest.split_once('/').unwrap_or((rest, "")),
+        Some(_) => return Err("has a transport that isn't allowed; use an absolute path, `https://` or `ssh://`"),
+        None => match text.split_once(':') {
+            // The short form of ssh.
+            Some((host, path)) if host.starts_with("git@") => (host, path),
+            Some(_) | None => return Err("is neither an absolute path nor a URL of `https://` or `ssh://`"),
+        },
+    };
+    let host = host.rsplit('@').next().unwrap_or_default();
+    if host.is_empty() || host.starts_with('-') || path.starts_with('-') {
+        return Err("has no valid host or path");
+    }
+    Ok(())
+}
+
 /// Returns the address of a repository that a row names as `OWNER/NAME` or as a URL.
 pub(crate) fn address(text: &str) -> Option<String> {
-    if text.starts_with("https://") || text.starts_with("ssh://") || text.starts_with("git@") {
+    if !text.starts_with('/') && check_address(text).is_ok() {
         return Some(text.to_owned());
     }
     let (owner, name) = text.split_once('/')?;
@@ -99,6 +132,26 @@ mod tests {
             ("python run.py", None),
         ] {
             assert_eq!(commanded(command), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn an_address_can_be_no_option_and_no_program() {
+        for text in ["/repos/vllm", "https://example.org/x.git", "ssh://git@example.org/x", "git@example.org:x.git"] {
+            assert_eq!(check_address(text), Ok(()), "{text}");
+        }
+        for (text, expected) in [
+            ("--upload-pack=x", "starts with `-`"),
+            ("ext::sh -c x", "names a remote helper"),
+            ("https://example.org/a\nb", "has control characters"),
+            ("http://example.org/x", "has a transport"),
+            ("../vllm", "is neither"),
+            ("", "is neither"),
+            ("ssh://-oProxyCommand=x/y", "has no valid host"),
+            ("https:///x", "has no valid host"),
+        ] {
+            let reason = check_address(text).expect_err(text);
+            assert!(reason.starts_with(expected), "{text}: {reason}");
         }
     }
 

@@ -72,6 +72,44 @@ fn refused(row: &Value, expected: &str) {
 }
 
 #[test]
+fn a_stored_task_that_no_import_wrote_is_a_problem() {
+    let row = json!({ "commit": FULL, "parent_commit": PARENT, "project": "vllm", "agent_name": "x" });
+    let dataset = read("rows.jsonl", &lines(&[row]));
+    let text = to_lines(&dataset.header, &dataset.commit_tasks).unwrap();
+    assert_eq!(problems(&read("tasks.jsonl", &text)), Vec::<String>::new());
+    let (header, stored) = text.split_once('\n').unwrap();
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut task: Value = serde_json::from_str(stored).unwrap();
+        change(&mut task);
+        problems(&read("tasks.jsonl", &format!("{header}\n{task}\n")))
+    };
+    let patch = |bytes: &str| {
+        let patch = isobench_schema::environment::Patch::new("x.patch", bytes.as_bytes().to_vec());
+        serde_json::to_value(patch).unwrap()
+    };
+    assert_eq!(changed(&|task| task["agents"][0]["patch"] = patch("one")), Vec::<String>::new());
+    let forged = |task: &mut Value| {
+        task["agents"][0]["patch"] = patch("one");
+        task["agents"][0]["patch"]["bytes"] = patch("two")["bytes"].clone();
+    };
+    for (change, expected) in [
+        (&forged as &dyn Fn(&mut Value), "2: [agents] the patch of agent `x` has the digest"),
+        (
+            &|task| task["repository"] = json!("ext::sh -c x"),
+            "2: [repository] the repository `ext::sh -c x` names a remote helper",
+        ),
+        (
+            &|task| task["repository"] = json!("--upload-pack=x"),
+            "2: [repository] the repository `--upload-pack=x` starts",
+        ),
+        (&|task| task["commit"] = json!(PARENT), "2: [commit] the commit fbefc8a7"),
+    ] {
+        let found = changed(change);
+        assert!(found.len() == 1 && found[0].contains(expected), "{found:?}");
+    }
+}
+
+#[test]
 fn a_list_of_tasks_is_read_whole() {
     let row = json!({
         "project": "vllm", "commit_short": "015069b0", "commit": FULL, "parent": PARENT,

@@ -106,6 +106,13 @@ pub fn rule(rule: &RuleText, style: Style) -> String {
     out
 }
 
+/// Returns what a word that plans use means.
+pub fn meaning(word: &str, text: &str, style: Style) -> String {
+    let mut out = style.bold(&clean(word)) + "\n";
+    style.paragraph(&mut out, "  ", &clean(text));
+    out
+}
+
 /// Returns every rule, one line each.
 pub fn rules(rules: &[RuleText], style: Style) -> String {
     let columns = [

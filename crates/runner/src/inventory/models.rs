@@ -1,4 +1,4 @@
-//! The `config.json` of models that are on this machine: in a folder, or in the hub's cache. The network is never asked.
+//! The `config.json` of models that are in the hub's cache on this machine. The network is never asked.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -61,16 +61,13 @@ pub fn hub_cache(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
 
 /// Returns the config of a model, or `None` if this machine has none.
 ///
-/// A model is an absolute folder, or a name on the hub, which is looked up in `cache`.
+/// A model is a name on the hub, which is looked up in `cache`. A path is none: whoever names one could have any file of
+/// this machine read.
 ///
 /// # Errors
 /// Returns what is wrong with a config that is there.
 pub fn model_config(model: &str, cache: Option<&Path>) -> Result<Option<Value>, ReadConfigError> {
-    let path = if Path::new(model).is_absolute() {
-        Some(Path::new(model).join("config.json"))
-    } else {
-        cache.and_then(|cache| cached(model, cache))
-    };
+    let path = cache.and_then(|cache| cached(model, cache));
     path.map_or(Ok(None), |path| read(&path))
 }
 
@@ -134,12 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn a_config_is_found_in_the_cache_and_in_a_folder() {
+    fn a_config_is_found_in_the_cache_and_never_by_a_path() {
         let cache = cache_with(br#"{"model_type": "llama"}"#);
         let found = model_config("org/model", Some(cache.path())).unwrap().unwrap();
         assert_eq!(found["model_type"], "llama");
         let folder = cache.path().join("models--org--model/snapshots/abc123");
-        assert_eq!(model_config(folder.to_str().unwrap(), None).unwrap(), Some(found));
+        assert!(folder.join("config.json").is_file());
+        assert_eq!(model_config(folder.to_str().unwrap(), Some(cache.path())).unwrap(), None);
     }
 
     #[test]
@@ -151,9 +149,10 @@ mod tests {
         }
         assert_eq!(model_config("org/model", None).unwrap(), None);
         // A folder in the place of the file is none.
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("config.json")).unwrap();
-        assert_eq!(model_config(folder.path().to_str().unwrap(), None).unwrap(), None);
+        let config = cache.path().join("models--org--model/snapshots/abc123/config.json");
+        fs::remove_file(&config).unwrap();
+        fs::create_dir(&config).unwrap();
+        assert_eq!(model_config("org/model", Some(cache.path())).unwrap(), None);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use isobench_plan::dataset::Dataset;
 use isobench_plan::nearest::nearest;
-use isobench_schema::assessment::Assessment;
-use isobench_schema::ids::TaskId;
+use isobench_schema::ids::{Revision, TaskId};
 use isobench_schema::plan::Plan;
 
 use crate::exit::{CommandError, Exit};
@@ -15,30 +15,45 @@ const FEWEST: usize = 4;
 /// How many tasks an error lists.
 const LISTED: usize = 8;
 
-/// Returns the task that `text` names: its id, else its human commit, else its baseline, whole or the beginning, as long as
-/// it is only one.
+/// A task, and what it can be named by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named<'t> {
+    id: &'t TaskId,
+    human: Option<&'t str>,
+    baseline: Option<&'t str>,
+}
+
+/// Returns the task of a plan that `text` names.
 ///
 /// # Errors
 /// Returns an error that lists the tasks it may be, or names the nearest one, if it isn't exactly one.
 pub(super) fn task(plan: &Plan, text: &str) -> Result<TaskId, CommandError> {
-    let tasks = tasks(plan);
-    if let Some(id) = tasks.keys().find(|id| id.as_str() == text) {
-        return Ok((*id).clone());
+    let named = of_plan(plan);
+    find(&named, text)?.ok_or_else(|| unknown(text, &named))
+}
+
+/// Returns the task that `text` names: its id, else its human commit, else its baseline, whole or the beginning, as long as
+/// it is only one.
+///
+/// # Errors
+/// Returns an error that lists the tasks it may be, if they are several.
+pub(super) fn find(named: &[Named<'_>], text: &str) -> Result<Option<TaskId>, CommandError> {
+    if let Some(task) = named.iter().find(|task| task.id.as_str() == text) {
+        return Ok(Some(task.id.clone()));
     }
-    if text.len() >= FEWEST {
-        for part in [Part::Human, Part::Suffix, Part::Whole, Part::Baseline] {
-            let starts =
-                |id: &TaskId, task: Option<&Assessment>| part.of(id, task).is_some_and(|name| name.starts_with(text));
-            let found: Vec<&TaskId> = tasks.iter().filter(|(id, task)| starts(id, **task)).map(|(id, _)| *id).collect();
-            if let [only] = found.as_slice() {
-                return Ok((*only).clone());
-            }
-            if !found.is_empty() {
-                return Err(ambiguous(text, &found));
-            }
+    if text.len() < FEWEST {
+        return Ok(None);
+    }
+    for part in [Part::Human, Part::Suffix, Part::Whole, Part::Baseline] {
+        let found: Vec<&TaskId> = named.iter().filter(|task| part.fits(task, text)).map(|task| task.id).collect();
+        if let [only] = found.as_slice() {
+            return Ok(Some((*only).clone()));
+        }
+        if !found.is_empty() {
+            return Err(ambiguous(text, &found));
         }
     }
-    Err(unknown(text, &tasks))
+    Ok(None)
 }
 
 /// What a task can be named by.
@@ -55,22 +70,48 @@ enum Part {
 }
 
 impl Part {
-    fn of<'t>(self, id: &'t TaskId, task: Option<&'t Assessment>) -> Option<&'t str> {
+    fn of<'t>(self, task: &Named<'t>) -> Option<&'t str> {
         match self {
-            Self::Human => Some(task?.human.as_ref()?.commit.as_str()),
-            Self::Suffix => id.as_str().rsplit_once('-').map(|(_, suffix)| suffix),
-            Self::Whole => Some(id.as_str()),
-            Self::Baseline => Some(task?.baseline.as_ref()?.commit.as_str()),
+            Self::Human => task.human,
+            Self::Suffix => task.id.as_str().rsplit_once('-').map(|(_, suffix)| suffix),
+            Self::Whole => Some(task.id.as_str()),
+            Self::Baseline => task.baseline,
+        }
+    }
+
+    fn fits(self, task: &Named<'_>, text: &str) -> bool {
+        match (self, self.of(task)) {
+            (_, None) => false,
+            // A dataset may give a commit shortened.
+            (Self::Human, Some(commit)) => commit.starts_with(text) || text.starts_with(commit),
+            (Self::Suffix | Self::Whole | Self::Baseline, Some(name)) => name.starts_with(text),
         }
     }
 }
 
 /// Returns every task that the plan names, with what is known of it.
-fn tasks(plan: &Plan) -> BTreeMap<&TaskId, Option<&Assessment>> {
+fn of_plan(plan: &Plan) -> Vec<Named<'_>> {
     let planned = plan.tasks.iter().map(|task| &task.id);
     let excluded = plan.exclusions.iter().map(|exclusion| &exclusion.task);
-    let named = planned.chain(excluded).map(|id| (id, None));
-    named.chain(plan.assessments.iter().map(|assessment| (&assessment.task, Some(assessment)))).collect()
+    let named = planned.chain(excluded).map(|id| Named { id, human: None, baseline: None });
+    let assessed = plan.assessments.iter().map(|found| Named {
+        id: &found.task,
+        human: found.human.as_ref().map(|facts| facts.commit.as_str()),
+        baseline: found.baseline.as_ref().map(|facts| facts.commit.as_str()),
+    });
+    let tasks: BTreeMap<&TaskId, Named<'_>> = named.chain(assessed).map(|task| (task.id, task)).collect();
+    tasks.into_values().collect()
+}
+
+/// Returns every task of a dataset, with what it says of its commits.
+pub(super) fn of_dataset(dataset: &Dataset) -> Vec<Named<'_>> {
+    let tasks = dataset.tasks.iter().map(|task| Named { id: &task.id, human: None, baseline: None });
+    let commits = dataset.commit_tasks.iter().map(|task| Named {
+        id: &task.id,
+        human: Some(task.commit.as_str()),
+        baseline: task.parent.as_ref().map(Revision::as_str),
+    });
+    tasks.chain(commits).collect()
 }
 
 fn ambiguous(text: &str, found: &[&TaskId]) -> CommandError {
@@ -81,12 +122,12 @@ fn ambiguous(text: &str, found: &[&TaskId]) -> CommandError {
         .hint("give more of the name or of the commit")
 }
 
-fn unknown(text: &str, tasks: &BTreeMap<&TaskId, Option<&Assessment>>) -> CommandError {
+fn unknown(text: &str, tasks: &[Named<'_>]) -> CommandError {
     // A commit is compared at the length at which it was given.
     let cut = |commit: &'_ str| commit.get(..text.len()).unwrap_or(commit).to_owned();
-    let of = |part: Part| tasks.iter().filter_map(move |(id, task)| Some((cut(part.of(id, *task)?), *id)));
+    let of = |part: Part| tasks.iter().filter_map(move |task| Some((cut(part.of(task)?), task.id)));
     let commits: Vec<(String, &TaskId)> = of(Part::Human).chain(of(Part::Suffix)).collect();
-    let names = tasks.keys().map(|id| id.as_str());
+    let names = tasks.iter().map(|task| task.id.as_str());
     let candidates = names.chain(commits.iter().map(|(name, _)| name.as_str()));
     let near = nearest(text, candidates).map(|near| {
         let of_commit = commits.iter().find(|(name, _)| name == near);
@@ -101,6 +142,7 @@ fn unknown(text: &str, tasks: &BTreeMap<&TaskId, Option<&Assessment>>) -> Comman
 
 #[cfg(test)]
 mod tests {
+    use isobench_schema::assessment::Assessment;
     use isobench_schema::environment::Isolation;
     use isobench_schema::ids::Digest;
     use serde_json::json;

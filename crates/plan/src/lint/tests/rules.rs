@@ -168,9 +168,9 @@ fn a_percentile_needs_its_requests() {
 fn revisions_that_are_not_known_are_named() {
     let held = held(PLAIN, DAY);
     let case = Case { baseline: None, human: None, ..held.case() };
-    assert_eq!(names(&lint(&case)), "warning revision-unknown, warning revision-unknown");
+    assert_eq!(names(&lint(&case)), "error revision-unknown, error revision-unknown");
     let case = Case { baseline: None, ..held.case() };
-    assert_eq!(names(&lint(&case)), "warning revision-unknown");
+    assert_eq!(names(&lint(&case)), "error revision-unknown");
 }
 
 #[test]
