@@ -10,7 +10,7 @@ fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/iso-bench/vllm-96.jsonl")
 }
 
-/// Runs the command with these variables besides, in an empty folder.
+/// Runs the command in this folder, whose cache and models are its own.
 fn isobench(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isobench"));
     command.args(arguments).current_dir(folder).env("ISOBENCH_CACHE", folder.join("cache"));
@@ -21,8 +21,8 @@ fn isobench(folder: &Path, arguments: &[&str]) -> Output {
 fn plan(folder: &Path, dataset: &Path, options: &[&str]) -> Value {
     let dataset = dataset.to_str().expect("a path");
     let output = isobench(folder, &[&["plan", dataset, "--dry-run", "--json"], options].concat());
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("{options:?}: {}", String::from_utf8_lossy(&output.stderr)))
+    assert!(!output.stdout.is_empty(), "{options:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("a plan")
 }
 
 fn assessed(plan: &Value) -> Vec<&str> {

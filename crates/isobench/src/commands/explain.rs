@@ -100,7 +100,7 @@ fn reason_means(reason: ExclusionReason) -> &'static str {
         ExclusionReason::ClientLacks => {
             "The task can be measured, but not yet by isobench's own client, which has no tokenizer: it can't draw prompts from \
              a dataset of texts, and it can't count tokens where the server doesn't send their ids. Give a command with random \
-             prompts, or leave tasks of such an old baseline out."
+             prompts, or leave the task out."
         }
         ExclusionReason::IsolationMissing => {
             "Agent patches are strangers' programs, and this machine's launches aren't isolated. Read `docs/security.md`, and \

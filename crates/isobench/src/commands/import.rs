@@ -91,7 +91,7 @@ pub(crate) fn write(out: &Path, bytes: &[u8], force: bool) -> Result<(), Command
     let written = if force { write_atomically(out, bytes) } else { write_new_atomically(out, bytes) };
     written.map_err(|error| match error {
         StoreError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => is_there(out),
-        other => super::write_error(other),
+        other @ (StoreError::Io { .. } | StoreError::DiskFull { .. }) => super::write_error(other),
     })
 }
 
@@ -103,15 +103,12 @@ pub(crate) fn has_tasks(dataset: &Dataset, source: &Path) -> Result<(), CommandE
     if !dataset.commit_tasks.is_empty() {
         return Ok(());
     }
-    let mut message = format!("`{}` holds no task that can be read, so that nothing is written", source.display());
-    for problem in dataset.problems.iter().take(PROBLEMS_SHOWN) {
-        message.push_str(&format!("\n  {}", sentence(problem)));
-    }
+    let message = format!("`{}` holds no task that can be read, so that nothing is written", source.display());
+    let shown = dataset.problems.iter().take(PROBLEMS_SHOWN).map(sentence);
     let more = dataset.problems.len().saturating_sub(PROBLEMS_SHOWN);
-    if more > 0 {
-        message.push_str(&format!("\n  and {more} more"));
-    }
-    Err(CommandError::new(Exit::Usage, message))
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let lines: Vec<String> = std::iter::once(message).chain(shown).chain(more).collect();
+    Err(CommandError::new(Exit::Usage, lines.join("\n  ")))
 }
 
 /// Says what was written and what couldn't be read.
