@@ -1,5 +1,6 @@
 //! `isobench report`: writes a report of a run in the form asked for.
 
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use isobench_report::terminal::{self, Style};
@@ -41,7 +42,10 @@ fn render(judgement: &Judgement, format: FormatArg, style: Style) -> Result<Stri
 
 /// Returns how to write for the terminal.
 pub(crate) fn style(context: Context) -> Style {
-    Style { width: context.terminal.size().0.clamp(60, 160), color: context.terminal.colors_data() }
+    // What is piped or kept in a file must not depend on the terminal that the command was typed in.
+    let width =
+        if io::stdout().is_terminal() { context.terminal.size().0.clamp(60, 160) } else { Style::default().width };
+    Style { width, color: context.terminal.colors_data() }
 }
 
 /// Prints a judgement for people.

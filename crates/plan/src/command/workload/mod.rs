@@ -148,8 +148,7 @@ impl Draft<'_, '_> {
         }
         let asked = format!("`{tool}`, which holds the engine itself");
         let run = "the same engine behind its server, loaded by isobench's own client";
-        let reason =
-            "what measures must lie outside of what is measured; what the server adds is the same in every arm";
+        let reason = "an offline benchmark runs through the server, since what measures must lie outside of what is measured; what the server adds is the same in every arm";
         self.repair(DeviationKind::OfflineThroughServer, "workload", (&asked, run), reason);
     }
 
