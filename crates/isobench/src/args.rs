@@ -140,6 +140,12 @@ pub(crate) struct CommitArgs {
     /// Read the commits of an engine from this clone, such as `vllm=DIR` (repeatable).
     #[arg(long = "clone", value_name = "ENGINE=DIR")]
     pub(crate) clones: Vec<String>,
+    /// Read `ORG/NAME/config.json` of models from this folder, before the hub's cache (repeatable).
+    #[arg(long = "models", value_name = "DIR")]
+    pub(crate) models: Vec<PathBuf>,
+    /// Set deadlines by how long the launches of the same tasks took in this run (repeatable).
+    #[arg(long = "history", value_name = "RUN")]
+    pub(crate) history: Vec<PathBuf>,
     /// Load tasks that have no command with this workload, such as `seed-local`; a deviation.
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,

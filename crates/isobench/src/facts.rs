@@ -3,7 +3,7 @@
 mod commits;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -31,6 +31,8 @@ pub(crate) struct Where<'a> {
     pub(crate) clones: &'a Clones,
     /// Where what can't be read is said.
     pub(crate) terminal: Terminal,
+    /// Folders of models' configs.
+    pub(crate) models: &'a [PathBuf],
     /// Set when the command is interrupted.
     pub(crate) cancel: &'a AtomicBool,
 }

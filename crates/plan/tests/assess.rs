@@ -1,15 +1,19 @@
 //! What is known of the public tasks before a device is used, and of rows that are made up.
 
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a broken fixture must fail the test")]
+
 use std::collections::BTreeMap;
 
 use isobench_plan::assess::{AssessOptions, ProxyChoice};
 use isobench_plan::dataset::{self, Dataset, Entry, EntryKind, Files, ReadFileError};
 use isobench_plan::knowledge::Knowledge;
 use isobench_plan::planner::{self, PlanOptions};
-use isobench_schema::assessment::{Assessment, PlannedFor, Standing};
+use isobench_plan::requirements::History;
+use isobench_schema::assessment::{Assessment, FactSource, PlannedFor, RevisionFacts, Standing};
+use isobench_schema::deviation::DeviationKind;
 use isobench_schema::environment::{Patch, Rung};
-use isobench_schema::facts::Facts;
-use isobench_schema::ids::{AgentName, ArmId};
+use isobench_schema::facts::{Device, Facts};
+use isobench_schema::ids::{AgentName, ArmId, CommitId, Moment};
 use isobench_schema::plan::{ExclusionReason, Plan};
 use isobench_schema::task::AgentPatch;
 
@@ -182,4 +186,50 @@ fn what_the_client_cannot_load_is_excluded_and_still_stands() {
     let public = plan(&dataset(PUBLIC), options("h100-sxm", 1));
     let lacking = public.exclusions.iter().filter(|exclusion| exclusion.reason == ExclusionReason::ClientLacks).count();
     assert_eq!(lacking + public.tasks.len(), 3 + 52 + 4);
+}
+
+/// Plans one row of a commit that only a clone knows, late enough for the client to load its server.
+fn planned(commits: AssessOptions) -> Plan {
+    let revision = |digit: &str, parent: Option<&str>| RevisionFacts {
+        commit: CommitId::new(digit.repeat(40)).unwrap(),
+        parent: parent.map(|digit| CommitId::new(digit.repeat(40)).unwrap()),
+        committed: Moment::new("2025-09-01T00:00:00Z").unwrap(),
+        subject: "Speed up".to_owned(),
+        after_release: None,
+        first_release: None,
+        native_key: Some("key".to_owned()),
+        files_changed: Some(vec!["vllm/v1/core/scheduler.py".to_owned()]),
+        scripts: None,
+        source: FactSource::Git,
+    };
+    let command = format!("{SERVE} --model facebook/opt-125m --max-concurrency 8");
+    let row = serde_json::json!({ "project": "vllm", "commit": "a".repeat(40), "perf_command": command });
+    let rows = dataset(&format!("{row}\n"));
+    let known = [("a".repeat(40), revision("a", Some("b"))), ("b".repeat(40), revision("b", None))];
+    let mut facts = Facts::default();
+    facts.details.insert(rows.commit_tasks[0].repository.clone(), known.into_iter().collect());
+    let device = Device { name: "NVIDIA H100".to_owned(), memory_mib: 81_559, driver: "1".to_owned() };
+    facts.host.devices = vec![device];
+    let options = PlanOptions { commits, ..PlanOptions::new(1, "0.0.0") };
+    planner::plan(&rows, &facts, &options).expect("the choice fits the dataset")
+}
+
+#[test]
+fn a_commit_that_only_a_clone_knows_is_planned_with_its_own_rung_and_no_overlay_deviation() {
+    let plan = planned(options("h100-sxm", 1));
+    assert_eq!(plan.tasks.len(), 1, "{:?} {:?}", plan.exclusions, plan.assessments[0].reasons);
+    let kinds: Vec<DeviationKind> = plan.tasks[0].deviations.iter().map(|deviation| deviation.kind).collect();
+    assert!(!kinds.contains(&DeviationKind::ReleaseOverlay), "{kinds:?}");
+    let rungs: Vec<Rung> = plan.tasks[0].environments.values().map(|environment| environment.rung).collect();
+    assert!(rungs.iter().all(|rung| matches!(rung, Rung::Wheel | Rung::NativeTree)), "{rungs:?}");
+}
+
+#[test]
+fn what_launches_took_before_sets_their_deadlines() {
+    let before = planned(options("h100-sxm", 1)).tasks[0].limits.ready_s.get();
+    let history = History { ready_s: Some(2000.0), workload_s: None };
+    let task = planned(options("h100-sxm", 1)).tasks[0].id.clone();
+    let options = AssessOptions { history: BTreeMap::from([(task, history)]), ..options("h100-sxm", 1) };
+    let after = planned(options).tasks[0].limits.ready_s.get();
+    assert!(before < 2000.0 && after > 2000.0, "{before} {after}");
 }

@@ -6,6 +6,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
+mod history;
 pub(crate) mod import;
 pub(crate) mod judge;
 pub(crate) mod lint;

@@ -68,7 +68,13 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
     let cache = super::cache_folder(args.cache.as_ref())?;
     context.terminal.status("looking at this machine and at the revisions");
     let clones = Clones::parse(&args.commits.clones)?;
-    let place = Where { cache: &cache, clones: &clones, terminal: context.terminal, cancel: &AtomicBool::new(false) };
+    let place = Where {
+        cache: &cache,
+        clones: &clones,
+        models: &args.commits.models,
+        terminal: context.terminal,
+        cancel: &AtomicBool::new(false),
+    };
     let mut facts = facts::gather(&dataset, &choice, place)?;
     let commits = plan_for::options(&args.commits, &mut facts)?;
     let options = PlanOptions {

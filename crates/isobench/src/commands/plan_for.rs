@@ -7,6 +7,7 @@ use isobench_plan::nearest::nearest;
 use isobench_schema::assessment::PlannedFor;
 use isobench_schema::facts::{Device, Facts};
 
+use super::history;
 use crate::args::CommitArgs;
 use crate::exit::{CommandError, Exit, WithExit as _};
 
@@ -25,6 +26,7 @@ pub(super) fn options(args: &CommitArgs, facts: &mut Facts) -> Result<AssessOpti
         planned_for: planned_for(args, facts)?,
         preset,
         proxy: if args.proxy { ProxyChoice::WhereTooLarge } else { ProxyChoice::Never },
+        history: history::read(&args.history)?,
         cost: CostSettings { device_usd_per_hour: args.price, ..CostSettings::default() },
     })
 }

@@ -72,7 +72,7 @@ pub(super) fn gather(
     let cache = hub_cache(|name| std::env::var(name).ok());
     let named: BTreeSet<String> = dataset.commit_tasks.iter().flat_map(models).collect();
     for name in named {
-        match model_config(&name, cache.as_deref()) {
+        match model_config(&name, place.models, cache.as_deref()) {
             Ok(Some(config)) => {
                 facts.model_configs.insert(name, config);
             }

@@ -18,8 +18,8 @@ use crate::knowledge::models::ModelRow;
 use crate::lint::{Case, Given, Traits, ids, lint, registry};
 use crate::planner::default_blocks;
 use crate::requirements::{
-    DeadlineSettings, History, Launch, Model, Place, ServerOptions, ServiceRate, deadlines, model, need, proxy,
-    service_rate, start_s,
+    DeadlineSettings, Launch, Model, Place, ServerOptions, ServiceRate, deadlines, model, need, proxy, service_rate,
+    start_s,
 };
 
 /// What a task is loaded with, and what it needs.
@@ -182,7 +182,8 @@ impl<'a> Load<'a> {
         self.rate = service_rate(size, server, workload, place, tensor_parallel);
         let launch = Launch { model: size, options: server, workload, place, tensor_parallel };
         let settings = DeadlineSettings::default();
-        let (limits, _) = deadlines(&launch, self.rate.as_ref(), &History::default(), &settings);
+        let history = subject.options.history.get(&subject.task.id).copied().unwrap_or_default();
+        let (limits, _) = deadlines(&launch, self.rate.as_ref(), &history, &settings);
         self.start_s = Some(start_s(&launch, &settings));
         self.limits = Some(match (&self.fitted, preset) {
             (None, Some(preset)) => preset.limits(limits),

@@ -22,7 +22,7 @@ use isobench_schema::commit_task::CommitTask;
 use isobench_schema::deviation::Deviation;
 use isobench_schema::environment::{EngineKind, Rung};
 use isobench_schema::facts::Facts;
-use isobench_schema::ids::{ArmId, CommitId, Revision};
+use isobench_schema::ids::{ArmId, CommitId, Revision, TaskId};
 use isobench_schema::plan::ExclusionReason;
 use isobench_schema::task::Task;
 
@@ -33,7 +33,7 @@ use crate::knowledge::presets::Preset;
 use crate::knowledge::recipes::Action;
 use crate::lint::ids;
 use crate::recipe;
-use crate::requirements::Place;
+use crate::requirements::{History, Place};
 use crate::source;
 
 use load::Load;
@@ -66,6 +66,8 @@ pub struct AssessOptions {
     pub proxy: ProxyChoice,
     /// What costs are reckoned with.
     pub cost: CostSettings,
+    /// How long launches of tasks took before, by the task's name.
+    pub history: BTreeMap<TaskId, History>,
 }
 
 impl Default for AssessOptions {
@@ -76,6 +78,7 @@ impl Default for AssessOptions {
             preset: None,
             proxy: ProxyChoice::default(),
             cost: CostSettings::default(),
+            history: BTreeMap::new(),
         }
     }
 }
@@ -136,7 +139,8 @@ impl<'t> Assessor<'t> {
 
     /// Assesses one task. The same task, facts and options give the same assessment, whatever was assessed before.
     pub fn assess(&mut self, task: &'t CommitTask) -> Assessed {
-        let Some(alike) = Alike::of(task) else { return self.anew(task) };
+        let alike = Alike::of(task).filter(|_| !self.options.history.contains_key(&task.id));
+        let Some(alike) = alike else { return self.anew(task) };
         let known = self.known.get(&alike).cloned();
         let mut assessed = known.unwrap_or_else(|| {
             let assessed = self.anew(task);

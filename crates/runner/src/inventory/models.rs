@@ -64,25 +64,36 @@ pub fn hub_cache(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
 /// A model is a name on the hub, which is looked up in `cache`. A path is none: whoever names one could have any file of
 /// this machine read.
 ///
+/// `folders` are looked at first: each holds models as the hub names them, `ORG/NAME/config.json`.
+///
 /// # Errors
 /// Returns what is wrong with a config that is there.
-pub fn model_config(model: &str, cache: Option<&Path>) -> Result<Option<Value>, ReadConfigError> {
-    let path = cache.and_then(|cache| cached(model, cache));
+pub fn model_config(model: &str, folders: &[PathBuf], cache: Option<&Path>) -> Result<Option<Value>, ReadConfigError> {
+    if !is_well_named(model) {
+        return Ok(None);
+    }
+    let local = folders.iter().map(|folder| folder.join(model).join("config.json")).find(|path| path.exists());
+    let path = local.or_else(|| cache.and_then(|cache| cached(model, cache)));
     path.map_or(Ok(None), |path| read(&path))
+}
+
+/// Returns whether a text can be a model's name on the hub: two parts at most, none of which leads anywhere else.
+///
+/// The oldest models have no slash; `--` would be taken for one in the cache.
+fn is_well_named(model: &str) -> bool {
+    model.len() <= LONGEST_NAME
+        && !model.contains("--")
+        && model.split('/').count() <= 2
+        && model.split('/').all(is_part)
+}
+
+fn is_part(part: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    !part.is_empty() && !part.starts_with('.') && part.bytes().all(plain)
 }
 
 /// Returns the config's file in the snapshot that the cache's branch `main` points at.
 fn cached(model: &str, cache: &Path) -> Option<PathBuf> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    let is_part = |part: &str| !part.is_empty() && !part.starts_with('.') && part.bytes().all(plain);
-    // Names of the hub have one slash or, for the oldest models, none; `--` would be taken for it.
-    let well_named = model.len() <= LONGEST_NAME
-        && !model.contains("--")
-        && model.split('/').count() <= 2
-        && model.split('/').all(is_part);
-    if !well_named {
-        return None;
-    }
     let folder = cache.join(format!("models--{}", model.replace('/', "--")));
     let mut revision = String::new();
     let file = File::open(folder.join("refs/main")).ok()?;
@@ -131,13 +142,25 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_of_models_comes_before_the_cache() {
+        let cache = cache_with(br#"{"model_type": "llama"}"#);
+        let folder = tempfile::tempdir().unwrap();
+        let model = folder.path().join("org/model");
+        fs::create_dir_all(&model).unwrap();
+        fs::write(model.join("config.json"), br#"{"model_type": "own"}"#).unwrap();
+        let found = model_config("org/model", &[folder.path().to_owned()], Some(cache.path())).unwrap().unwrap();
+        assert_eq!(found["model_type"], "own");
+        assert_eq!(model_config("../model", &[model], None).unwrap(), None);
+    }
+
+    #[test]
     fn a_config_is_found_in_the_cache_and_never_by_a_path() {
         let cache = cache_with(br#"{"model_type": "llama"}"#);
-        let found = model_config("org/model", Some(cache.path())).unwrap().unwrap();
+        let found = model_config("org/model", &[], Some(cache.path())).unwrap().unwrap();
         assert_eq!(found["model_type"], "llama");
         let folder = cache.path().join("models--org--model/snapshots/abc123");
         assert!(folder.join("config.json").is_file());
-        assert_eq!(model_config(folder.to_str().unwrap(), Some(cache.path())).unwrap(), None);
+        assert_eq!(model_config(folder.to_str().unwrap(), &[], Some(cache.path())).unwrap(), None);
     }
 
     #[test]
@@ -145,21 +168,21 @@ mod tests {
         let cache = cache_with(b"{}");
         for model in ["org/other", "org", "../org/model", "org/../model", "", "MODEL", "org--model", "/no/such/folder"]
         {
-            assert_eq!(model_config(model, Some(cache.path())).unwrap(), None, "{model}");
+            assert_eq!(model_config(model, &[], Some(cache.path())).unwrap(), None, "{model}");
         }
-        assert_eq!(model_config("org/model", None).unwrap(), None);
+        assert_eq!(model_config("org/model", &[], None).unwrap(), None);
         // A folder in the place of the file is none.
         let config = cache.path().join("models--org--model/snapshots/abc123/config.json");
         fs::remove_file(&config).unwrap();
         fs::create_dir(&config).unwrap();
-        assert_eq!(model_config("org/model", Some(cache.path())).unwrap(), None);
+        assert_eq!(model_config("org/model", &[], Some(cache.path())).unwrap(), None);
     }
 
     #[test]
     fn a_branch_that_leads_out_of_the_cache_is_not_followed() {
         let cache = cache_with(b"{}");
         fs::write(cache.path().join("models--org--model/refs/main"), "../../..").unwrap();
-        assert_eq!(model_config("org/model", Some(cache.path())).unwrap(), None);
+        assert_eq!(model_config("org/model", &[], Some(cache.path())).unwrap(), None);
     }
 
     #[test]
@@ -168,14 +191,14 @@ mod tests {
             [(&b"{\"a\":"[..], "is not JSON"), (b"[]", "is no JSON object"), (b"\xff", "is not JSON")]
         {
             let cache = cache_with(config);
-            let error = model_config("org/model", Some(cache.path())).unwrap_err().to_string();
+            let error = model_config("org/model", &[], Some(cache.path())).unwrap_err().to_string();
             assert!(
                 error.contains("models--org--model/snapshots/abc123/config.json") && error.contains(expected),
                 "{error}"
             );
         }
         let cache = cache_with(&vec![b' '; usize::try_from(LARGEST_BYTES).unwrap() + 1]);
-        let error = model_config("org/model", Some(cache.path())).unwrap_err();
+        let error = model_config("org/model", &[], Some(cache.path())).unwrap_err();
         assert!(matches!(error, ReadConfigError::TooLarge { .. }), "{error}");
     }
 
