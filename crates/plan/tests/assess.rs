@@ -130,6 +130,37 @@ fn a_proxy_is_taken_only_when_asked_for_and_is_a_deviation() {
     let found = one(&command, asked);
     assert!(found.repairs.iter().any(|repair| repair.subject == "server.model"), "{:?}", found.repairs);
     assert!(found.standing < Standing::MoreDevices, "{:?}", found.reasons);
+    let run = found.command.as_ref().unwrap();
+    let words: Vec<&String> = run.client.iter().chain(&run.server).collect();
+    assert!(words.iter().all(|word| !word.contains("Llama-3-70B")), "{words:?}");
+    assert!(run.server.windows(2).any(|pair| pair == ["--tensor-parallel-size", "1"]), "{words:?}");
+}
+
+#[test]
+fn packages_older_than_the_device_are_found() {
+    let is_found = |found: &Assessment| found.findings.iter().any(|finding| finding.message.contains("torch 2.7"));
+    let public = dataset(PUBLIC);
+    let mut counts = (0, 0);
+    for found in &plan(&public, options("b200", 1)).assessments {
+        let Some(baseline) = &found.baseline else { continue };
+        let is_older = baseline.committed.as_str() < "2025-04-30T02:08:04Z";
+        assert_eq!(is_found(found), is_older, "{}", found.task);
+        if is_older { counts.0 += 1 } else { counts.1 += 1 }
+    }
+    assert!(counts.0 > 0 && counts.1 > 0, "{counts:?}");
+    assert!(!plan(&public, options("h100-sxm", 1)).assessments.iter().any(is_found));
+}
+
+#[test]
+fn a_conflict_is_mended_by_a_recipe_that_holds_as_long_as_it_does() {
+    let knowledge = Knowledge::embedded();
+    let mended: Vec<_> = knowledge.conflicts.conflict.iter().filter(|row| row.recipe.is_some()).collect();
+    assert!(!mended.is_empty());
+    for row in mended {
+        let recipe = knowledge.recipes.find(row.recipe.as_deref().unwrap()).unwrap();
+        assert_eq!((recipe.engine, &recipe.any), (row.engine, &row.when), "{}", row.id);
+        assert_eq!((&recipe.since, &recipe.until), (&row.since, &row.until), "{}", row.id);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use isobench_plan::cost::CostSettings;
 use isobench_plan::knowledge::Knowledge;
 use isobench_plan::nearest::nearest;
 use isobench_schema::assessment::PlannedFor;
-use isobench_schema::facts::{Device, Facts};
+use isobench_schema::facts::{Device, Facts, Host};
 
 use super::history;
 use crate::args::CommitArgs;
@@ -48,10 +48,7 @@ fn planned_for(args: &CommitArgs, facts: &mut Facts) -> Result<PlannedFor, Comma
         )]
         let memory_mib = (device.memory_gb * MIB_PER_GB) as u64;
         let one = Device { name: device.name.clone(), memory_mib, driver: "not known".to_owned() };
-        facts.host = isobench_schema::facts::Host {
-            devices: vec![one; usize::try_from(count).exit(Exit::Usage)?],
-            ..isobench_schema::facts::Host::default()
-        };
+        facts.host = Host { devices: vec![one; usize::try_from(count).exit(Exit::Usage)?], ..Host::default() };
         return Ok(PlannedFor { device: device.id.clone(), count, assumed: false });
     }
     let own = facts.host.devices.first().and_then(|device| devices.find(&device.name));

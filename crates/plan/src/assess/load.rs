@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_schema::assessment::{Cost, DeviceNeed, Finding, Severity};
+use isobench_schema::assessment::{Cost, DeviceNeed, Finding};
 use isobench_schema::deviation::{Deviation, DeviationKind};
 use isobench_schema::environment::EngineKind;
 use isobench_schema::task::{Limits, MetricSpec, OptionValue};
@@ -15,7 +15,7 @@ use crate::command::{Asked, Fitted, fit};
 use crate::cost::{CostInput, cost};
 use crate::defaults;
 use crate::knowledge::models::ModelRow;
-use crate::lint::{Case, Given, Traits, ids, lint, registry};
+use crate::lint::{Case, Given, Traits, finding, ids, lint};
 use crate::planner::default_blocks;
 use crate::requirements::{
     DeadlineSettings, Launch, Model, Place, ServerOptions, ServiceRate, deadlines, model, need, proxy, service_rate,
@@ -49,8 +49,6 @@ pub(super) struct Load<'a> {
     rate: Option<ServiceRate>,
     /// Seconds of a start.
     start_s: Option<f64>,
-    /// The option that spreads the model, where that was added: `server.tensor-parallel-size`.
-    sharded: String,
     found: Vec<Finding>,
 }
 
@@ -93,7 +91,6 @@ impl<'a> Load<'a> {
             size,
             rate: None,
             start_s: None,
-            sharded: String::new(),
             found,
         };
         load.find_unknown_model();
@@ -106,14 +103,14 @@ impl<'a> Load<'a> {
     fn find_unknown_model(&mut self) {
         if let (Some(model), None, None) = (&self.model, &self.size, self.row) {
             let message = format!("nothing is known of the size of `{model}`, nor of what it needs");
-            self.found.push(raised(ids::MODEL_UNKNOWN, "--model", message));
+            self.found.push(finding(ids::MODEL_UNKNOWN, "--model", message));
         }
     }
 
     /// Reckons devices and deadlines, and puts a smaller model in the place of one that doesn't fit where that is asked for.
     fn reckon(&mut self, subject: &Subject<'a>) {
         let (mut server, faults) = ServerOptions::read(&self.options);
-        self.found.extend(faults.into_iter().map(|fault| raised(ids::VALUE_REFUSED, "server options", fault)));
+        self.found.extend(faults.into_iter().map(|fault| finding(ids::VALUE_REFUSED, "server options", fault)));
         let (Some(place), Some(mut size)) = (subject.place(), self.size.clone()) else { return };
         let mut wanted = need(&size, &server, self.workload.as_ref(), &place);
         let count = subject.options.planned_for.count;
@@ -124,7 +121,7 @@ impl<'a> Load<'a> {
                 server.tensor_parallel = Some(found.tensor_parallel);
                 server.pipeline_parallel = None;
                 server.data_parallel = None;
-                self.stand_in(subject.task.engine, found.tensor_parallel);
+                self.stand_in(subject.task.engine, &found.model.name, found.tensor_parallel);
                 self.repairs.push(found.deviation);
                 self.model = Some(found.model.name.clone());
                 self.row = subject.knowledge.models.find(&found.model.name);
@@ -139,12 +136,21 @@ impl<'a> Load<'a> {
         self.size = Some(size);
     }
 
-    /// Gives the server the parallel sizes of the model that stands in.
-    fn stand_in(&mut self, engine: EngineKind, tensor_parallel: u32) {
+    /// Gives the server the model that stands in, with its tokenizer and its parallel sizes.
+    fn stand_in(&mut self, engine: EngineKind, model: &str, tensor_parallel: u32) {
         for name in PARALLEL {
             self.options.remove(name);
         }
         self.options.insert(sharding(engine).to_owned(), OptionValue::Whole(i64::from(tensor_parallel)));
+        for name in TOKENIZERS {
+            if let Some(value) = self.options.get_mut(name) {
+                *value = OptionValue::Text(model.to_owned());
+            }
+        }
+        if let Some(fitted) = &mut self.fitted {
+            fitted.set_model(model);
+            fitted.set_server(&PARALLEL, sharding(engine), &tensor_parallel.to_string());
+        }
         if let Some(given) = &mut self.given {
             given.set_parallel(tensor_parallel);
         }
@@ -153,7 +159,8 @@ impl<'a> Load<'a> {
     /// Spreads the model over as many devices as it needs, where the command doesn't say it or says too few.
     fn spread(&mut self, engine: EngineKind, server: &mut ServerOptions, need: &DeviceNeed) {
         let Some(devices) = need.devices else { return };
-        let copies = server.pipeline_parallel.unwrap_or(1).max(1) * server.data_parallel.unwrap_or(1).max(1);
+        let copies =
+            server.pipeline_parallel.unwrap_or(1).max(1).saturating_mul(server.data_parallel.unwrap_or(1).max(1));
         let size = (devices / copies).max(1);
         let asked = server.tensor_parallel;
         if asked.unwrap_or(1) == size {
@@ -163,7 +170,9 @@ impl<'a> Load<'a> {
         let name = name.unwrap_or_else(|| sharding(engine));
         self.options.insert(name.to_owned(), OptionValue::Whole(i64::from(size)));
         server.tensor_parallel = Some(size);
-        self.sharded = format!("server.{name}");
+        if let Some(fitted) = &mut self.fitted {
+            fitted.set_server(&PARALLEL_TENSOR, name, &size.to_string());
+        }
         let kind = if asked.is_some() { DeviationKind::OptionTranslated } else { DeviationKind::OptionAdded };
         self.repairs.push(Deviation {
             kind,
@@ -189,27 +198,6 @@ impl<'a> Load<'a> {
             (None, Some(preset)) => preset.limits(limits),
             _ => limits,
         });
-    }
-
-    /// Returns the server's argument list, with what was added for the devices.
-    pub(super) fn server_argv(&self, fitted: &Fitted<'_>) -> Vec<String> {
-        let mut argv = fitted.server_argv();
-        let added = self.repairs.iter().filter(|repair| repair.subject == self.sharded);
-        if argv.is_empty() || added.count() == 0 {
-            return argv;
-        }
-        let name = self.sharded.trim_start_matches("server.");
-        let Some(OptionValue::Whole(size)) = self.options.get(name) else { return argv };
-        let flag = format!("--{name}");
-        match argv.iter().position(|word| *word == flag) {
-            Some(place) => {
-                if let Some(value) = argv.get_mut(place + 1) {
-                    *value = size.to_string();
-                }
-            }
-            None => argv.extend([flag, size.to_string()]),
-        }
-        argv
     }
 
     /// Returns the catalogue's row of the model that is measured.
@@ -239,7 +227,6 @@ impl<'a> Load<'a> {
     pub(super) fn findings(&self, case: &Case<'_>) -> Vec<Finding> {
         let mut findings = self.found.clone();
         findings.extend(lint(case));
-        findings.extend(too_new(case));
         if case.task.command.is_none() && self.workload.is_some() {
             for finding in findings.iter_mut().filter(|finding| finding.rule == ids::NO_COMMAND) {
                 finding.repaired = true;
@@ -296,25 +283,14 @@ const PARALLEL: [&str; 9] = [
 /// Those of them that split every layer.
 const PARALLEL_TENSOR: [&str; 3] = ["tensor-parallel-size", "tp-size", "tp"];
 
+/// Options that name a tokenizer, which must be the model's own.
+const TOKENIZERS: [&str; 2] = ["tokenizer", "tokenizer-path"];
+
 /// Returns the option that splits every layer over devices.
 fn sharding(engine: EngineKind) -> &'static str {
     match engine {
         EngineKind::Sglang => "tp-size",
         EngineKind::Vllm | EngineKind::Generic => "tensor-parallel-size",
-    }
-}
-
-/// Returns an error of a rule with a sentence of its own.
-fn raised(rule: &str, subject: &str, message: impl Into<String>) -> Finding {
-    let known = registry::rule(rule);
-    Finding {
-        rule: rule.to_owned(),
-        severity: Severity::Error,
-        message: message.into(),
-        subject: subject.to_owned(),
-        evidence: Vec::new(),
-        fix: known.map_or_else(String::new, |rule| rule.fix.clone()),
-        repaired: false,
     }
 }
 
@@ -324,29 +300,16 @@ fn context_faults(size: &Model, server: &ServerOptions, workload: Option<&Worklo
     let mut found = Vec::new();
     if let Some(asked) = server.max_model_len.filter(|asked| *asked > own) {
         let message = format!("`--max-model-len {asked}` is more than the {own} tokens of `{}`", size.name);
-        found.push(raised(ids::FEATURE_CONFLICT, "--max-model-len", message));
+        found.push(finding(ids::FEATURE_CONFLICT, "--max-model-len", message));
     }
     let context = server.max_model_len.unwrap_or(own).min(own);
     let exact = workload.and_then(|workload| Some((workload.prompts.input_tokens()?, workload.output_tokens)));
     if let Some((input, output)) = exact.filter(|(input, output)| u64::from(*input) + u64::from(*output) > context) {
         let message =
             format!("prompts of {input} tokens with answers of {output} don't fit the context of {context} tokens");
-        found.push(raised(ids::FEATURE_CONFLICT, "--max-model-len", message));
+        found.push(finding(ids::FEATURE_CONFLICT, "--max-model-len", message));
     }
     found
-}
-
-/// When vLLM's main branch took torch 2.7 (commit 2c4f59afc3d5), the first built for compute capability 10.
-const TORCH_2_7: &str = "2025-04-30T02:08:04Z";
-
-/// Finds baselines whose packages are older than the device.
-fn too_new(case: &Case<'_>) -> Option<Finding> {
-    let device = case.device.filter(|device| device.capability().is_some_and(|capability| capability >= (10, 0)))?;
-    let baseline = case.baseline.filter(|facts| facts.committed.as_str() < TORCH_2_7)?;
-    let day = baseline.committed.as_str().get(..10).unwrap_or_default();
-    let message =
-        format!("the packages of {day} have no code for {}, which torch 2.7 is the first to know", device.name);
-    (case.task.engine == EngineKind::Vllm).then(|| raised(ids::HARDWARE_WRONG, "device", message))
 }
 
 /// Reads the command and makes it fit; without a known baseline nothing can be said of it.

@@ -31,7 +31,6 @@ use crate::knowledge::Knowledge;
 use crate::knowledge::devices::DeviceRow;
 use crate::knowledge::presets::Preset;
 use crate::knowledge::recipes::Action;
-use crate::lint::ids;
 use crate::recipe;
 use crate::requirements::{History, Place};
 use crate::source;
@@ -125,11 +124,11 @@ pub struct Assessor<'t> {
     knowledge: &'t Knowledge,
     options: &'t AssessOptions,
     known: HashMap<Alike<'t>, Assessed>,
-    sources: SourcesOf,
+    sources: SourcesOf<'t>,
 }
 
 /// Where the environments of a pair of baseline and human commit come from, without any patch.
-type SourcesOf = HashMap<(EngineKind, CommitId, CommitId), Arc<Sources>>;
+type SourcesOf<'t> = HashMap<(EngineKind, &'t str, CommitId, CommitId), Arc<Sources>>;
 
 impl<'t> Assessor<'t> {
     /// Returns an assessor that has seen no task yet.
@@ -160,7 +159,7 @@ impl<'t> Assessor<'t> {
         let sources = match commits {
             None => Arc::new(Sources::new(&subject)),
             Some((baseline, human)) => {
-                let pair = (task.engine, baseline.commit.clone(), human.commit.clone());
+                let pair = (task.engine, task.repository.as_str(), baseline.commit.clone(), human.commit.clone());
                 let known = self.sources.entry(pair);
                 Arc::clone(known.or_insert_with(|| Arc::new(Sources::new(&subject))))
             }
@@ -208,10 +207,6 @@ fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
     if !sources.is_built() {
         recipes.retain(|recipe| !is_for_builds(&recipe.id, knowledge));
     }
-    if recipes.iter().any(|recipe| recipe.id == HALF_PRECISION) {
-        let is_cured = |finding: &&mut Finding| finding.rule == ids::FEATURE_CONFLICT && finding.message == NO_BFLOAT16;
-        findings.iter_mut().filter(is_cured).for_each(|finding| finding.repaired = true);
-    }
     let mut repairs = [load.repairs.clone(), sources.deviations.clone()].concat();
     let (mut left, mut faults) = (Vec::new(), Vec::new());
     let planned = task::task(subject, &load, sources).map(|mut task| {
@@ -248,7 +243,7 @@ fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
                 tool: fitted.tool,
                 variables: fitted.variables.clone(),
                 client: fitted.client_argv(),
-                server: load.server_argv(fitted),
+                server: fitted.server_argv(),
             })
             .map(Arc::new),
         findings: Arc::new(findings),
@@ -273,10 +268,6 @@ fn is_unread(subject: &Subject<'_>) -> Option<String> {
     };
     Some(format!("nothing is known of {what}; name a clone that has it with `--clone {}=DIR`", subject.task.engine))
 }
-
-/// The recipe that gives a bfloat16 model to a device without bfloat16, and what is wrong without it.
-const HALF_PRECISION: &str = "half-precision-below-ampere";
-const NO_BFLOAT16: &str = "the model's weights are bfloat16, which needs compute capability 8.0";
 
 /// Returns whether a recipe only mends a build from source.
 fn is_for_builds(id: &str, knowledge: &Knowledge) -> bool {

@@ -74,18 +74,17 @@ fn server(subject: &Subject<'_>, load: &Load<'_>) -> Option<ServerSpec> {
     })
 }
 
-/// Returns the command that starts the server in every version of the engine.
+/// Returns the command that starts the server in every version of the engine; empty: the engine's default does.
 fn command(engine: EngineKind) -> Vec<String> {
-    let (module, model) = match engine {
-        EngineKind::Vllm => ("vllm.entrypoints.openai.api_server", "--model"),
-        EngineKind::Sglang => ("sglang.launch_server", "--model-path"),
-        EngineKind::Generic => return Vec::new(),
-    };
+    // `vllm serve` came long after the module.
+    if engine != EngineKind::Vllm {
+        return Vec::new();
+    }
     let words = [
         "{python}",
         "-m",
-        module,
-        model,
+        "vllm.entrypoints.openai.api_server",
+        "--model",
         "{model}",
         "--host",
         "{host}",

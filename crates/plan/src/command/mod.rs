@@ -117,6 +117,27 @@ impl Fitted<'_> {
             .map(String::as_str)
     }
 
+    /// Puts another model, and its tokenizer, in the place of the one that the programs are given.
+    pub(crate) fn set_model(&mut self, model: &str) {
+        let names = |name: &str| MODEL_OPTIONS.contains(&name) || TOKENIZER_OPTIONS.contains(&name);
+        for option in self.server.iter_mut().chain(&mut self.client).filter(|option| names(&option.name)) {
+            option.values = vec![model.to_owned()];
+        }
+    }
+
+    /// Gives the server an option, by its name without dashes, in the place of all that `others` name.
+    pub(crate) fn set_server(&mut self, others: &[&str], name: &str, value: &str) {
+        let is_other = |option: &GivenOption<'_>| others.contains(&option.name.trim_start_matches('-'));
+        let place = self.server.iter().position(is_other).unwrap_or(self.server.len());
+        let (replaced, mut kept): (Vec<_>, Vec<_>) = self.server.drain(..).partition(is_other);
+        let mut replaced = replaced.into_iter();
+        let written = replaced.next().map(|option| option.written).unwrap_or_default();
+        let option = GivenOption { written, name: format!("--{name}"), values: vec![value.to_owned()], spec: None };
+        kept.insert(place, option);
+        self.server = kept;
+        self.superseded.extend(replaced);
+    }
+
     /// Returns whether every error was repaired.
     pub fn is_fit(&self) -> bool {
         self.findings.iter().all(|finding| finding.severity != Severity::Error || finding.repaired)
@@ -141,6 +162,9 @@ impl Fitted<'_> {
 
 /// Names of the option that names the model, in any program.
 const MODEL_OPTIONS: [&str; 2] = ["--model", "--model-path"];
+
+/// Names of the option that names the tokenizer, in any program.
+const TOKENIZER_OPTIONS: [&str; 2] = ["--tokenizer", "--tokenizer-path"];
 
 /// Returns how a program is started.
 fn program(tool: Tool, place: &str) -> Vec<String> {

@@ -26,6 +26,8 @@ pub struct Conflict {
     pub message: String,
     /// What to do about it.
     pub fix: String,
+    /// The recipe that mends it wherever it holds, if one does.
+    pub recipe: Option<String>,
     /// The first moment at which it holds; absent: from the beginning.
     pub since: Option<Moment>,
     /// The first moment at which it no longer holds; absent: it still does.

@@ -74,7 +74,7 @@ impl<'a> Case<'a> {
 }
 
 /// Returns a finding of a rule, as severe as the rule says.
-pub(super) fn finding(rule: &str, subject: impl Into<String>, message: impl Into<String>) -> Finding {
+pub(crate) fn finding(rule: &str, subject: impl Into<String>, message: impl Into<String>) -> Finding {
     let severity = registry::rule(rule).map_or(Severity::Warning, |rule| rule.severity);
     let fix = registry::rule(rule).map_or_else(String::new, |rule| rule.fix.clone());
     Finding {

@@ -43,6 +43,8 @@ pub struct Condition {
     pub devices: Option<u32>,
     /// A compute capability below which the planned NVIDIA device is.
     pub capability_below: Option<(u32, u32)>,
+    /// A compute capability that the planned NVIDIA device has at least.
+    pub capability_from: Option<(u32, u32)>,
 }
 
 impl Condition {
@@ -101,10 +103,14 @@ impl Condition {
     }
 
     fn of_device(&self, case: &Case<'_>) -> Option<bool> {
-        match self.capability_below {
-            Some(bound) => Some(case.device?.capability()? < bound),
-            None => Some(true),
+        if self.capability_below.is_none() && self.capability_from.is_none() {
+            return Some(true);
         }
+        let own = case.device?.capability()?;
+        Some(
+            self.capability_below.is_none_or(|bound| own < bound)
+                && self.capability_from.is_none_or(|bound| own >= bound),
+        )
     }
 }
 

@@ -14,6 +14,7 @@ pub(super) fn feature_conflict(case: &Case<'_>) -> Vec<Finding> {
             let mut found = finding(ids::FEATURE_CONFLICT, &row.subject, &row.message);
             found.severity = row.severity;
             found.fix.clone_from(&row.fix);
+            found.repaired = row.recipe.is_some();
             found.evidence.push(format!("{} ({moment}); {}", row.id, row.source));
             found
         })

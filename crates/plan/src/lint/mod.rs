@@ -26,6 +26,7 @@ use isobench_schema::assessment::Finding;
 use changed::Changed;
 
 pub use case::Case;
+pub(crate) use case::finding;
 pub use given::Given;
 pub use registry::{Repairs, Rule, rule, rules};
 pub use traits::{TRAITS, Traits};

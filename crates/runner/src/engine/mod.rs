@@ -26,6 +26,13 @@ pub struct Serve<'a> {
     pub caches: &'a Path,
 }
 
+impl Serve<'_> {
+    /// Returns a folder of its own for one kind of cache.
+    fn folder(&self, name: &str) -> String {
+        self.caches.join(name).to_string_lossy().into_owned()
+    }
+}
+
 /// A command that can't be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServeCommandError {
@@ -87,13 +94,24 @@ fn fill(argument: &str, serve: &Serve<'_>) -> Result<String, ServeCommandError> 
         .replace("{served-model-name}", &serve.spec.served_model_name))
 }
 
-/// Returns the variables that the engine itself needs, before those of the task.
+/// Returns the variables that the engine itself needs, before those of the task: no colour in logs, caches of its own, and no
+/// hub unless the task allows the network.
 pub fn variables(engine: EngineKind, serve: &Serve<'_>) -> BTreeMap<String, String> {
-    match engine {
-        EngineKind::Generic => BTreeMap::new(),
+    let mut variables = match engine {
+        EngineKind::Generic => return BTreeMap::new(),
         EngineKind::Vllm => vllm::variables(serve),
         EngineKind::Sglang => sglang::variables(serve),
+    };
+    variables.extend([
+        ("NO_COLOR", "1".to_owned()),
+        ("TORCHINDUCTOR_CACHE_DIR", serve.folder("torchinductor")),
+        ("TRITON_CACHE_DIR", serve.folder("triton")),
+        ("HF_HOME", serve.folder("huggingface")),
+    ]);
+    if !serve.spec.allow_network {
+        variables.extend([("HF_HUB_OFFLINE", "1".to_owned()), ("TRANSFORMERS_OFFLINE", "1".to_owned())]);
     }
+    variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Returns the path at which the engine reports its version, which is kept as a claim.

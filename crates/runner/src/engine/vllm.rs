@@ -1,4 +1,4 @@
-//! vLLM: its command, and the variables that keep it offline and its caches private.
+//! vLLM: its command, and the variables of its own.
 
 use std::collections::BTreeMap;
 
@@ -22,29 +22,16 @@ pub(super) fn command() -> Vec<String> {
     arguments.into_iter().map(str::to_owned).collect()
 }
 
-/// Returns the variables that vLLM needs: no usage report, no colour in logs, caches of its own, and no hub unless the
-/// task allows the network.
-pub(super) fn variables(serve: &Serve<'_>) -> BTreeMap<String, String> {
-    let folder = |name: &str| serve.caches.join(name).to_string_lossy().into_owned();
-    let mut variables: BTreeMap<String, String> = [
+/// Returns the variables that only vLLM needs: no usage report, and its own address.
+pub(super) fn variables(serve: &Serve<'_>) -> BTreeMap<&'static str, String> {
+    [
         ("VLLM_NO_USAGE_STATS", "1".to_owned()),
         // Without it vLLM finds its own address by a socket to an outside one.
         ("VLLM_HOST_IP", serve.host.to_owned()),
         ("DO_NOT_TRACK", "1".to_owned()),
         ("VLLM_LOGGING_COLOR", "0".to_owned()),
-        ("NO_COLOR", "1".to_owned()),
-        ("VLLM_CACHE_ROOT", folder("vllm")),
-        ("VLLM_CONFIG_ROOT", folder("vllm-config")),
-        ("TORCHINDUCTOR_CACHE_DIR", folder("torchinductor")),
-        ("TRITON_CACHE_DIR", folder("triton")),
-        ("HF_HOME", folder("huggingface")),
+        ("VLLM_CACHE_ROOT", serve.folder("vllm")),
+        ("VLLM_CONFIG_ROOT", serve.folder("vllm-config")),
     ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect();
-    if !serve.spec.allow_network {
-        variables.insert("HF_HUB_OFFLINE".to_owned(), "1".to_owned());
-        variables.insert("TRANSFORMERS_OFFLINE".to_owned(), "1".to_owned());
-    }
-    variables
+    .into()
 }
