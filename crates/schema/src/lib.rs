@@ -5,8 +5,10 @@
 
 pub mod assessment;
 pub mod block;
+pub mod cause;
 pub mod commit_task;
 pub mod comparability;
+pub mod coverage;
 pub mod deviation;
 pub mod environment;
 pub mod event;
@@ -14,10 +16,13 @@ pub mod facts;
 pub mod failure;
 pub mod format;
 pub mod ids;
+pub mod legacy;
 pub mod measurement;
+pub mod old_tables;
 pub mod order;
 pub mod outcome;
 pub mod plan;
+pub mod reading;
 pub mod record;
 pub mod task;
 pub mod tool;

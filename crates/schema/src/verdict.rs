@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::cause::Cause;
+use crate::coverage::Coverage;
 use crate::deviation::Deviation;
 use crate::failure::{Failure, spelt_enum};
 use crate::format::Stored;
@@ -140,6 +143,9 @@ pub struct CountedFailure {
     pub launches: u32,
     /// The first of them.
     pub failure: Failure,
+    /// Why, as the logs of that launch say it: a claim of what was measured, on which no verdict rests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
 }
 
 /// What one arm did in a task.
@@ -222,9 +228,17 @@ pub struct Judgement {
     pub exclusions: Vec<Exclusion>,
     /// What couldn't be read.
     pub problems: Vec<Problem>,
+    /// How far the arms came, and what running them again could change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
 }
 
 impl Stored for Judgement {
     const NAME: &'static str = "judgement";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
+
+    fn upgrade(version: u32, value: Value) -> Option<Value> {
+        // Version 1 had neither causes of failures nor a coverage, and both may be absent.
+        (version == 1).then_some(value)
+    }
 }
