@@ -1,12 +1,18 @@
-//! From stored evidence to numbers, validity and verdicts. Pure: bytes in, numbers out.
+//! From stored evidence to numbers, causes, validity and verdicts. Pure: bytes in, numbers out.
 //!
 //! [`measure`] reads the request records of one launch, [`validity`] says which checks the launch breaks, [`block`]
 //! decides whether a block counts or runs again, and [`judge`] turns all launches of a run into verdicts with
-//! [`stats`].
+//! [`stats`]. [`parse`] reads what benchmark tools print and write, [`classify`] says why something failed, both on
+//! [`text`]; [`legacy`] reads the results of earlier systems, and [`coverage`] counts how far things came.
 
 pub mod block;
+pub mod classify;
+pub mod coverage;
 pub mod judge;
 pub mod launch;
+pub mod legacy;
 pub mod measure;
+pub mod parse;
 pub mod stats;
+pub mod text;
 pub mod validity;
