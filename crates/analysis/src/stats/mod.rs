@@ -1,20 +1,25 @@
-//! Statistics over block differences and over time. Every function is checked against `SciPy` or `NumPy`.
+//! Statistics over block differences, over time and of rates. Every function is checked against `SciPy`, `NumPy` or
+//! `statsmodels`.
 
 mod location;
+mod mcnemar;
 mod power;
 mod quantile;
 mod serial;
 mod signflip;
 mod student;
 mod trend;
+mod wilson;
 
 pub use location::{hodges_lehmann, mean, standard_deviation};
+pub use mcnemar::mcnemar_exact;
 pub use power::{blocks_for_difference, blocks_for_equivalence, minimum_detectable_effect};
 pub use quantile::Weighted;
 pub use serial::{SerialCorrelation, serial_correlation};
 pub use signflip::{EXACT_UP_TO, sign_flip_p};
 pub use student::{Interval, OneSample, t_quantile, two_sided_p};
 pub use trend::{Trend, mann_kendall};
+pub use wilson::wilson_interval;
 
 /// Returns a count as a number to calculate with; exact below 2^53, which no count here reaches.
 #[expect(clippy::cast_precision_loss, reason = "counts of requests, tokens and nanoseconds stay below 2^53")]
