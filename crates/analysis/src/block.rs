@@ -77,7 +77,7 @@ mod tests {
             client: None,
             key: ComparabilityKey::default(),
         };
-        LaunchInput { record, digest: Some(digest) }
+        LaunchInput { record, digest: Some(digest), cause: None }
     }
 
     fn measured(findings: &[FailureClass]) -> LaunchInput {

@@ -1,5 +1,6 @@
 //! One launch as it comes to the judge: its record, and what was read of its requests.
 
+use isobench_schema::cause::Cause;
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::outcome::{ClientLoad, LaunchRecord, Outcome};
 use isobench_schema::units::Millis;
@@ -13,6 +14,8 @@ pub struct LaunchInput {
     pub record: LaunchRecord,
     /// What was read of its request records, if it has any that can be read.
     pub digest: Option<LaunchDigest>,
+    /// Why it failed, as its logs say it; absent if it didn't fail, or the logs weren't looked at.
+    pub cause: Option<Cause>,
 }
 
 impl LaunchInput {

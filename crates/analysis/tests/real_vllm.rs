@@ -42,7 +42,7 @@ fn attempts() -> Vec<Attempt> {
     let text = String::from_utf8(fixture("attempts.jsonl")).expect("the fixture is UTF-8");
     let attempt = |line: &str| {
         let stored: StoredAttempt = serde_json::from_str(line).expect("a line of the fixture is an attempt");
-        let launch = |stored: StoredLaunch| LaunchInput { record: stored.record, digest: stored.digest };
+        let launch = |stored: StoredLaunch| LaunchInput { record: stored.record, digest: stored.digest, cause: None };
         Attempt { id: stored.id, end: stored.end, launches: stored.launches.into_iter().map(launch).collect() }
     };
     text.lines().map(attempt).collect()

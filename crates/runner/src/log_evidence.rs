@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
+use isobench_analysis::classify::Classifier;
 use isobench_schema::failure::EvidenceLine;
 use rustix::fs::{Mode, OFlags};
 
@@ -12,33 +13,53 @@ const END: u64 = 256 * 1024;
 /// How many of the last lines are kept.
 const LAST_LINES: usize = 12;
 
-/// Returns the lines that tell most of a log's end: the last one that names an error first, then the last ones.
+/// Returns the lines that tell most of a log: those that show why the engine failed, from all of it, then the last ones.
 /// A log that is absent, empty or no plain file has none.
 pub(crate) fn telling_lines(path: &Path, name: &str) -> Vec<EvidenceLine> {
     let Ok((first, text)) = end_of(path) else { return Vec::new() };
+    let mut telling: Vec<EvidenceLine> = why(path, name).unwrap_or_default();
     let lines: Vec<(u64, &str)> = (first..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
     let skipped = lines.len().saturating_sub(LAST_LINES);
-    let error = lines.iter().rev().find(|(_, line)| names_error(line));
-    let last = lines.iter().skip(skipped).filter(|line| Some(*line) != error);
-    error.into_iter().chain(last).map(|(line, text)| EvidenceLine::new(name, Some(*line), text)).collect()
+    for (line, text) in lines.into_iter().skip(skipped) {
+        if telling.iter().all(|told| told.line != Some(line)) {
+            telling.push(EvidenceLine::new(name, Some(line), text));
+        }
+    }
+    telling
 }
 
-/// Returns whether a line names an error, as Python, Rust and C programs write them.
-fn names_error(line: &str) -> bool {
-    let head = line.trim_start().split([':', ' ', '(']).next().unwrap_or_default();
-    head.ends_with("Error") || head.ends_with("Exception") || line.contains(" panicked at ") || line.contains("error: ")
+/// Returns the lines that show why the engine failed, as far as its log says it.
+fn why(path: &Path, name: &str) -> io::Result<Vec<EvidenceLine>> {
+    let classifier = Classifier::new();
+    let mut reader = classifier.log(name);
+    let mut file = BufReader::with_capacity(1 << 18, open(path)?);
+    loop {
+        let bytes = file.fill_buf()?;
+        if bytes.is_empty() {
+            break;
+        }
+        let read = bytes.len();
+        reader.feed(bytes);
+        file.consume(read);
+    }
+    let cause = classifier.classify(&[reader.finish()], None);
+    Ok(cause.evidence.into_iter().map(|line| EvidenceLine::new(line.file, Some(line.line), &line.text)).collect())
+}
+
+/// Opens a log, which the engine may have replaced by a pipe, that would block, or by a link.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
+    }
+    Ok(file)
 }
 
 /// Returns the number of the first line of a file's end, and that end, which begins with a whole line.
 fn end_of(path: &Path) -> io::Result<(u64, String)> {
-    // The engine may have put a pipe, which would block, or a link in its place.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    let data = file.metadata()?;
-    if !data.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
-    }
-    let length = data.len();
+    let mut file = open(path)?;
+    let length = file.metadata()?.len();
     let start = length.saturating_sub(END);
     let mut first = 1;
     if start > 0 {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use isobench_schema::cause::Cause;
 use isobench_schema::failure::{Charge, Failure, FailureClass};
 use isobench_schema::ids::ArmId;
 use isobench_schema::measurement::MetricName;
@@ -10,6 +11,7 @@ use isobench_schema::verdict::{ArmJudgement, BlockValue, CountedFailure};
 
 use super::blocks::{Block, TaskBlocks};
 use crate::block::common_class;
+use crate::classify::arms::{ArmOutcome, ArmRole, blame};
 use crate::stats::mean;
 
 /// An arm failed by itself from this many blocks on.
@@ -37,7 +39,9 @@ pub(super) struct Arms {
 
 impl Arms {
     pub(super) fn of(task: &PlannedTask, blocks: &TaskBlocks<'_>) -> Self {
-        let judgements = task.arms.iter().map(|planned| judgement(task, blocks, &planned.arm)).collect();
+        let mut judgements: Vec<ArmJudgement> =
+            task.arms.iter().map(|planned| judgement(task, blocks, &planned.arm)).collect();
+        say_whom_causes_speak_against(&mut judgements);
         let own = task
             .arms
             .iter()
@@ -64,8 +68,8 @@ fn judgement(task: &PlannedTask, blocks: &TaskBlocks<'_>, arm: &ArmId) -> ArmJud
     let (mut all, mut valid) = (0, 0);
     for (block, launch) in launches() {
         all += 1;
-        failures.add(launch.failure.iter());
-        incidents.add(launch.input.record.incidents.iter());
+        failures.add(launch.failure.iter().map(|failure| (failure, launch.input.cause.as_ref())));
+        incidents.add(launch.input.record.incidents.iter().map(|incident| (incident, None)));
         let Some(digest) = launch.valid() else { continue };
         valid += 1;
         let position = launch.input.record.position;
@@ -85,6 +89,27 @@ fn judgement(task: &PlannedTask, blocks: &TaskBlocks<'_>, arm: &ArmId) -> ArmJud
     }
 }
 
+/// Fills in which arms have the cause of each arm's most frequent failure, and whom that speaks against. Logs are claims: no
+/// verdict rests on it.
+fn say_whom_causes_speak_against(judgements: &mut [ArmJudgement]) {
+    let outcome = |arm: &ArmJudgement| ArmOutcome {
+        arm: arm.arm.clone(),
+        role: if arm.arm == ArmId::Baseline { ArmRole::Control } else { ArmRole::Changed },
+        cause: arm.failures.iter().find_map(|counted| counted.cause.clone()),
+    };
+    let mut outcomes: Vec<ArmOutcome> = judgements.iter().map(outcome).collect();
+    blame(&mut outcomes);
+    for (judgement, outcome) in judgements.iter_mut().zip(outcomes) {
+        let Some(named) = outcome.cause else { continue };
+        for cause in judgement.failures.iter_mut().filter_map(|counted| counted.cause.as_mut()) {
+            if cause.signature == named.signature {
+                cause.arms.clone_from(&named.arms);
+                cause.blame = named.blame;
+            }
+        }
+    }
+}
+
 /// Returns the arm's own failure if it hit at least two blocks, or at least 10 % of them. Before the first look is
 /// complete, the share is of that look's blocks.
 fn own_failure(task: &PlannedTask, blocks: &TaskBlocks<'_>, arm: &ArmId) -> Option<OwnFailure> {
@@ -95,7 +120,7 @@ fn own_failure(task: &PlannedTask, blocks: &TaskBlocks<'_>, arm: &ArmId) -> Opti
         complete += 1;
         let common = common_to_all(block);
         let own = |failure: &&Failure| failure.class.charge() == Charge::Arm && common != Some(failure.class);
-        counts.add(launch.failure.iter().filter(own));
+        counts.add(launch.failure.iter().filter(own).map(|failure| (failure, None)));
     }
     let failed: u32 = counts.0.values().map(|counted| counted.launches).sum();
     let first_look = task.design.looks.first().map_or(0, |look| look.blocks);
@@ -111,15 +136,17 @@ fn common_to_all(block: &Block<'_>) -> Option<FailureClass> {
     common_class(&failures)
 }
 
-/// Failures by class, each with the first that was seen.
+/// Failures by class and the signature of their cause, each with the first that was seen.
 #[derive(Debug, Default)]
-struct Counts(BTreeMap<FailureClass, CountedFailure>);
+struct Counts(BTreeMap<(FailureClass, Option<String>), CountedFailure>);
 
 impl Counts {
-    fn add<'f>(&mut self, failures: impl Iterator<Item = &'f Failure>) {
-        for failure in failures {
-            let counted = self.0.entry(failure.class);
-            counted.or_insert_with(|| CountedFailure { launches: 0, failure: failure.clone() }).launches += 1;
+    fn add<'f>(&mut self, failures: impl Iterator<Item = (&'f Failure, Option<&'f Cause>)>) {
+        for (failure, cause) in failures {
+            let signature = cause.and_then(|cause| cause.signature.clone());
+            let counted = self.0.entry((failure.class, signature));
+            let first = || CountedFailure { launches: 0, failure: failure.clone(), cause: cause.cloned() };
+            counted.or_insert_with(first).launches += 1;
         }
     }
 

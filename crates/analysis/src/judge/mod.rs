@@ -31,6 +31,7 @@
 mod arms;
 mod blocks;
 mod contrast;
+mod coverage;
 mod output;
 mod reason;
 
@@ -139,6 +140,7 @@ pub fn judge(input: &JudgeInput<'_>) -> Result<Judgement, JudgeError> {
         return Err(JudgeError::UnknownTask { task: task.clone() });
     }
     Ok(Judgement {
+        coverage: Some(coverage::of_run(input.plan, &tasks)),
         run: input.run.clone(),
         plan: input.plan.digest().map_err(|source| JudgeError::Plan { source })?,
         rules: RULES.to_owned(),

@@ -193,7 +193,7 @@ pub(crate) fn measured(task: &PlannedTask, id: &BlockId, arm: &ArmId, value: f64
         answer_digests: window(0),
         findings: Vec::new(),
     };
-    LaunchInput { record, digest: Some(digest) }
+    LaunchInput { record, digest: Some(digest), cause: None }
 }
 
 /// Turns a launch into one that failed.

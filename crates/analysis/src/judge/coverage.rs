@@ -1,0 +1,134 @@
+//! How far the arms of a run came, where they were lost, and what running them again could change.
+
+use isobench_schema::cause::FixKind;
+use isobench_schema::coverage::{Coverage, CoverageStage};
+use isobench_schema::failure::{Charge, FailureStage};
+use isobench_schema::ids::ArmId;
+use isobench_schema::plan::{Exclusion, ExclusionReason, Plan};
+use isobench_schema::verdict::{ArmJudgement, CountedFailure, TaskJudgement, Verdict};
+
+use crate::coverage::{Item, Loss, Retry, actor, coverage};
+
+/// Counts the arms of every task, those that the plan leaves out too. What the command didn't ask for isn't counted, nor is
+/// what couldn't be read as a task.
+pub(super) fn of_run(plan: &Plan, tasks: &[TaskJudgement]) -> Coverage {
+    let run = tasks.iter().flat_map(|task| task.arms.iter().map(move |arm| run_arm(task, arm)));
+    let excluded = plan.exclusions.iter().filter(|exclusion| exclusion.reason != ExclusionReason::NotChosen);
+    let items: Vec<Item> = run.chain(excluded.map(left_out)).collect();
+    coverage("arms", &items)
+}
+
+fn left_out(exclusion: &Exclusion) -> Item {
+    let (stage, fix) = match exclusion.reason {
+        ExclusionReason::NotChosen | ExclusionReason::ClientLacks => (CoverageStage::Command, FixKind::None),
+        ExclusionReason::Contradiction | ExclusionReason::CannotRun => (CoverageStage::Command, FixKind::DatasetEdit),
+        ExclusionReason::RevisionNotFound => (CoverageStage::Environment, FixKind::DatasetEdit),
+        ExclusionReason::MachineTooSmall => (CoverageStage::Environment, FixKind::Devices),
+        ExclusionReason::RepositoryUnavailable
+        | ExclusionReason::ToolMissing
+        | ExclusionReason::InputMissing
+        | ExclusionReason::IsolationMissing => (CoverageStage::Environment, FixKind::Machine),
+    };
+    let name = match &exclusion.arm {
+        Some(arm) => format!("{}/{arm}", exclusion.task),
+        None => exclusion.task.to_string(),
+    };
+    let class = exclusion.reason.to_string();
+    let change = format!("what `isobench explain {class}` says");
+    Item {
+        name,
+        loss: Some(Loss { stage, class, reason: exclusion.message.clone() }),
+        retry: Some(Retry { fix, change, actor: actor(fix) }),
+    }
+}
+
+fn run_arm(task: &TaskJudgement, arm: &ArmJudgement) -> Item {
+    let name = format!("{}/{}", task.id, arm.arm);
+    let Some((loss, retry)) = lost(task, arm) else { return Item { name, loss: None, retry: None } };
+    Item { name, loss: Some(loss), retry: Some(retry) }
+}
+
+/// Returns where an arm was lost, and what would change that. It came through if a contrast that it is in is decided.
+fn lost(task: &TaskJudgement, arm: &ArmJudgement) -> Option<(Loss, Retry)> {
+    let verdicts = || {
+        let own = task.contrasts.iter().filter(|contrast| contrast.of == arm.arm || contrast.against == arm.arm);
+        own.map(|contrast| contrast.verdict)
+    };
+    if verdicts().any(is_decided) {
+        return None;
+    }
+    let failed = arm.valid == 0 || verdicts().any(|verdict| verdict == own_failure(&arm.arm));
+    if let Some(counted) = arm.failures.first().filter(|_| failed) {
+        return Some(failure(counted));
+    }
+    let contrast = task.contrasts.iter().find(|contrast| contrast.of == arm.arm || contrast.against == arm.arm);
+    let (stage, class, reason, fix, change) = match contrast {
+        _ if arm.launches == 0 => {
+            let reason = "no block of it is complete".to_owned();
+            (CoverageStage::Environment, "not-run".to_owned(), reason, FixKind::Retry, "the same command goes on")
+        }
+        None => {
+            let reason = "no contrast of it was asked for".to_owned();
+            (CoverageStage::Decided, "not-asked".to_owned(), reason, FixKind::DatasetEdit, "a contrast of the task")
+        }
+        Some(contrast) => {
+            let (fix, change) = match contrast.verdict {
+                Verdict::Inconclusive => (FixKind::Option, "a plan with more blocks"),
+                Verdict::Better
+                | Verdict::Worse
+                | Verdict::Trivial
+                | Verdict::Equivalent
+                | Verdict::NothingToBeat
+                | Verdict::AgentFailed
+                | Verdict::Invalid
+                | Verdict::NotMeasured
+                | Verdict::NotRun => (FixKind::LookElsewhere, "the other arm, which has to be measured too"),
+            };
+            (CoverageStage::Decided, contrast.verdict.to_string(), contrast.reason.clone(), fix, change)
+        }
+    };
+    let retry = Retry { fix, change: change.to_owned(), actor: actor(fix) };
+    Some((Loss { stage, class, reason }, retry))
+}
+
+/// Returns whether a verdict says which is better, or that neither is.
+fn is_decided(verdict: Verdict) -> bool {
+    match verdict {
+        Verdict::Better | Verdict::Worse | Verdict::Trivial | Verdict::Equivalent | Verdict::NothingToBeat => true,
+        Verdict::Inconclusive | Verdict::AgentFailed | Verdict::Invalid | Verdict::NotMeasured | Verdict::NotRun => {
+            false
+        }
+    }
+}
+
+/// Returns the verdict of an arm that failed by itself, though some of its launches count.
+fn own_failure(arm: &ArmId) -> Verdict {
+    match arm {
+        ArmId::Agent(_) => Verdict::AgentFailed,
+        ArmId::Baseline | ArmId::Human => Verdict::NotMeasured,
+    }
+}
+
+fn failure(counted: &CountedFailure) -> (Loss, Retry) {
+    let failure = &counted.failure;
+    let stage = match failure.stage {
+        FailureStage::Dataset => CoverageStage::Command,
+        FailureStage::Acquire | FailureStage::Build | FailureStage::Verify => CoverageStage::Environment,
+        FailureStage::Start | FailureStage::Ready => CoverageStage::Served,
+        FailureStage::Workload | FailureStage::Parse => CoverageStage::Measured,
+        FailureStage::Validity => CoverageStage::Comparable,
+    };
+    if let Some(cause) = counted.cause.as_ref().filter(|cause| cause.signature.is_some()) {
+        let loss = Loss { stage, class: cause.class.clone(), reason: cause.cause.clone() };
+        let fix = if cause.transient { FixKind::Retry } else { cause.fix.kind };
+        return (loss, Retry { fix, change: cause.fix.advice.clone(), actor: actor(fix) });
+    }
+    let loss = Loss { stage, class: failure.class.to_string(), reason: failure.message.clone() };
+    let infrastructure = failure.class.charge() == Charge::Infrastructure;
+    let (fix, change) = if failure.transient || infrastructure {
+        (FixKind::Retry, "the same again")
+    } else {
+        (FixKind::LookElsewhere, "a look at its logs: no signature knows them")
+    };
+    (loss, Retry { fix, change: change.to_owned(), actor: actor(fix) })
+}
