@@ -1,6 +1,7 @@
 //! A judgement or a plan as one self-contained HTML file: inline style and SVG, nothing loaded from elsewhere.
 
 mod blocks_plot;
+mod coverage;
 mod intervals_plot;
 mod plan;
 mod scale;
@@ -99,6 +100,7 @@ fn body(view: &View) -> Markup {
                 } }
             }
         }
+        @if let Some(lost) = &view.coverage { (coverage::section(lost)) }
     }
 }
 

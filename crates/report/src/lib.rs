@@ -1,4 +1,4 @@
-//! Pages from judgements, plans and assessments: terminal, Markdown, JSON, CSV, one self-contained HTML file, and the live view.
+//! Pages from judgements, plans, assessments and legacy evidence: terminal, Markdown, JSON, CSV, one self-contained HTML file, and the live view.
 //!
 //! Every function here is pure, from data to text. Numbers are formatted once, in [`view`]; the renderers only place them.
 
@@ -7,6 +7,7 @@ pub mod funnel;
 pub mod guide;
 pub mod html;
 pub mod json;
+mod legacy;
 pub mod lint;
 pub mod live;
 pub mod markdown;

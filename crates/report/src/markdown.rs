@@ -1,5 +1,8 @@
 //! A judgement or a plan as GitHub-flavoured Markdown. Text from elsewhere can't become markup, a mention or a link.
 
+mod coverage;
+mod legacy;
+mod old_tables;
 mod plan;
 
 use std::fmt::Write as _;
@@ -7,6 +10,9 @@ use std::fmt::Write as _;
 use crate::view::{ArmView, ContrastView, FailureKind, FailureView, TaskView, View};
 use crate::words::{Piece, how_to_read};
 
+pub use coverage::coverage;
+pub use legacy::legacy;
+pub use old_tables::old_tables;
 pub use plan::{funnel, plan};
 
 /// Returns the judgement as a Markdown page.
@@ -38,6 +44,9 @@ pub fn judgement(view: &View) -> String {
         push(&mut out, "## Could not be read");
         let row = |p: &crate::view::ProblemView| vec![escape(&p.place), escape(&p.message)];
         table(&mut out, &["place", "message"], view.problems.iter().map(row));
+    }
+    if let Some(lost) = &view.coverage {
+        out.push_str(&coverage(lost));
     }
     out.truncate(out.trim_end().len());
     out.push('\n');
@@ -136,6 +145,9 @@ fn failures<'a>(out: &mut String, title: &str, failures: impl Iterator<Item = &'
     for failure in failures {
         let FailureView { arm, launches, class, stage, message, .. } = failure;
         push(out, &format!("- {}: **{class}** at {stage}, {launches}: {}", code(arm), escape(message)));
+        if let Some(cause) = &failure.cause {
+            push(out, &format!("  Its logs say: {}. Fix: {}.", escape(&cause.text), escape(&cause.fix)));
+        }
         if !failure.evidence.is_empty() {
             let lines: Vec<String> =
                 failure.evidence.iter().map(|line| format!("  {}  {}", line.place, line.text)).collect();

@@ -1,20 +1,30 @@
-//! Judgements, plans and assessments as plain text for a terminal, coloured only when asked.
+//! Judgements, plans, assessments and legacy evidence as plain text for a terminal, coloured only when asked.
 
 mod assessment;
+mod cause;
+mod coverage;
 mod funnel;
 mod judgement;
 mod left_out;
+mod legacy;
 mod lint;
+mod old_tables;
 mod plan;
+mod reading;
 mod table;
 
 use crate::words::Tone;
 
 pub use assessment::assessment;
+pub use cause::cause;
+pub use coverage::coverage;
 pub use funnel::funnel;
 pub use judgement::judgement;
-pub use lint::{lint, meaning, rule, rules};
+pub use legacy::{legacy, legacy_summary};
+pub use lint::{lint, meaning, meanings, rule, rules};
+pub use old_tables::old_tables;
 pub use plan::{explain, plan};
+pub use reading::reading;
 
 /// How to write for a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 mod build;
 
+use isobench_schema::coverage::Coverage;
+
 use crate::words::{StandingWord, VerdictWord};
 
 pub use build::view;
@@ -26,6 +28,8 @@ pub struct View {
     pub exclusions: Vec<ExclusionView>,
     /// What couldn't be read.
     pub problems: Vec<ProblemView>,
+    /// How far the arms came and what a retry could change, if any was lost on the way.
+    pub coverage: Option<Coverage>,
 }
 
 /// How many contrasts have a verdict.
@@ -220,8 +224,19 @@ pub struct FailureView {
     pub stage: &'static str,
     /// One sentence.
     pub message: String,
+    /// Why, as its logs say it.
+    pub cause: Option<CauseView>,
     /// The lines that show it, most telling first.
     pub evidence: Vec<EvidenceView>,
+}
+
+/// Why something failed, as its logs say it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CauseView {
+    /// The cause with its class, signature, and whom it speaks against.
+    pub text: String,
+    /// What would mend it.
+    pub fix: String,
 }
 
 /// A line of evidence.

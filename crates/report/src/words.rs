@@ -1,5 +1,7 @@
 //! The words, symbols and tones of verdicts and standings, the same in every format.
 
+pub(crate) mod coverage;
+
 use isobench_schema::assessment::{self, RungVerdict, Severity};
 use isobench_schema::measurement::Direction;
 use isobench_schema::verdict::{Standing, Verdict};

@@ -174,6 +174,9 @@ fn failure(failure: &FailureView) -> Markup {
         div.failure {
             p { span.arm { b { (failure.arm) } } ": " b.fault { (failure.class) } " at " (failure.stage) ", "
                 (failure.launches) ": " bdi { (failure.message) } }
+            @if let Some(cause) = &failure.cause {
+                p { "Its logs say: " bdi { (cause.text) } ". Fix: " bdi { (cause.fix) } "." }
+            }
             @if !failure.evidence.is_empty() {
                 pre { @for line in &failure.evidence {
                     span.place { bdi { (line.place) } } "  " bdi { (line.text) } "\n"

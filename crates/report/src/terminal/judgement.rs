@@ -32,6 +32,10 @@ pub fn judgement(view: &View, style: Style) -> String {
             style.paragraph(&mut out, "  - ", &format!("{}: {}", item.place, item.message));
         }
     }
+    if let Some(coverage) = &view.coverage {
+        out.push('\n');
+        out.push_str(&super::coverage(coverage, style));
+    }
     out
 }
 
@@ -161,6 +165,10 @@ fn failures(out: &mut String, task: &TaskView, style: Style) {
 fn one_failure(out: &mut String, failure: &FailureView, style: Style) {
     let FailureView { arm, launches, class, stage, message, .. } = failure;
     style.paragraph(out, "  - ", &format!("{arm}: {class} at {stage}, {launches}: {message}"));
+    if let Some(cause) = &failure.cause {
+        style.paragraph(out, "      its logs say: ", &cause.text);
+        style.paragraph(out, "      fix: ", &cause.fix);
+    }
     if let Some(line) = failure.evidence.first() {
         let text = format!("{}  {}", line.place, line.text);
         writeln!(out, "      {}", text::truncate(&text, style.width.saturating_sub(6).max(20)))

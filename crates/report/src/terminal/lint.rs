@@ -100,10 +100,21 @@ pub fn rule(rule: &RuleText, style: Style) -> String {
         ("repairs", &rule.repairs),
         ("source", &rule.source),
     ];
-    for (label, text) in parts {
-        style.paragraph(&mut out, &format!("  {} ", pad(label, 8)), &clean(text));
-    }
+    labelled_parts(&mut out, &parts.map(|(label, text)| (label, text.as_str())), style);
     out
+}
+
+/// Returns what a word means, part by part; parts without a text are left out.
+pub fn meanings(word: &str, parts: &[(&str, &str)], style: Style) -> String {
+    let mut out = style.bold(&clean(word)) + "\n";
+    labelled_parts(&mut out, parts, style);
+    out
+}
+
+fn labelled_parts(out: &mut String, parts: &[(&str, &str)], style: Style) {
+    for (label, text) in parts.iter().filter(|(_, text)| !text.is_empty()) {
+        style.paragraph(out, &format!("  {} ", pad(label, 8)), &clean(text));
+    }
 }
 
 /// Returns what a word that plans use means.

@@ -17,8 +17,8 @@ pub(super) enum Layout {
 }
 
 /// A column.
-pub(super) struct Column {
-    pub(super) title: &'static str,
+pub(super) struct Column<'t> {
+    pub(super) title: &'t str,
     pub(super) layout: Layout,
 }
 
@@ -45,7 +45,7 @@ const INDENT: &str = "  ";
 const GAP: &str = "  ";
 
 /// Appends the table, indented by two columns.
-pub(super) fn table(out: &mut String, columns: &[Column], rows: &[Vec<Cell>], style: Style) {
+pub(super) fn table(out: &mut String, columns: &[Column<'_>], rows: &[Vec<Cell>], style: Style) {
     let mut widths = natural_widths(columns, rows);
     if !shrink(&mut widths, columns, style.width) {
         stack(out, columns, rows, style);
@@ -63,7 +63,7 @@ pub(super) fn table(out: &mut String, columns: &[Column], rows: &[Vec<Cell>], st
     }
 }
 
-fn natural_widths(columns: &[Column], rows: &[Vec<Cell>]) -> Vec<usize> {
+fn natural_widths(columns: &[Column<'_>], rows: &[Vec<Cell>]) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| text::width(column.title)).collect();
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -74,7 +74,7 @@ fn natural_widths(columns: &[Column], rows: &[Vec<Cell>]) -> Vec<usize> {
 }
 
 /// Narrows the columns that may be cut until the table fits. Returns whether it does.
-fn shrink(widths: &mut [usize], columns: &[Column], available: usize) -> bool {
+fn shrink(widths: &mut [usize], columns: &[Column<'_>], available: usize) -> bool {
     let gaps = INDENT.len() + GAP.len() * columns.len().saturating_sub(1);
     loop {
         let excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(available);
@@ -89,7 +89,7 @@ fn shrink(widths: &mut [usize], columns: &[Column], available: usize) -> bool {
     }
 }
 
-fn line(columns: &[Column], widths: &[usize], row: &[Cell], style: Style) -> String {
+fn line(columns: &[Column<'_>], widths: &[usize], row: &[Cell], style: Style) -> String {
     let cells = columns.iter().zip(widths).zip(row).map(|((column, &width), cell)| {
         let padded = match column.layout {
             Layout::Name | Layout::Word => text::pad(&cell.text, width),
@@ -101,7 +101,7 @@ fn line(columns: &[Column], widths: &[usize], row: &[Cell], style: Style) -> Str
 }
 
 /// Appends each row as lines of `title: value`, for terminals that are too narrow for columns.
-fn stack(out: &mut String, columns: &[Column], rows: &[Vec<Cell>], style: Style) {
+fn stack(out: &mut String, columns: &[Column<'_>], rows: &[Vec<Cell>], style: Style) {
     let label = columns.iter().map(|column| text::width(column.title)).max().unwrap_or(0);
     for (place, row) in rows.iter().enumerate() {
         if place > 0 {

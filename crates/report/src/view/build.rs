@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use isobench_schema::assessment::PlannedFor;
+use isobench_schema::cause::{Blame, Cause};
 use isobench_schema::deviation::Deviation;
 use isobench_schema::ids::ArmId;
 use isobench_schema::measurement::MetricName;
@@ -14,8 +15,8 @@ use isobench_schema::verdict::{
 use isobench_schema::workload::{Arrival, Prompts, Workload};
 
 use super::{
-    ArmView, ContrastView, DeviationView, EvidenceView, ExclusionView, FailureKind, FailureView, IntervalPlot,
-    MetricView, Pair, PointView, ProblemView, TaskView, VerdictCount, View,
+    ArmView, CauseView, ContrastView, DeviationView, EvidenceView, ExclusionView, FailureKind, FailureView,
+    IntervalPlot, MetricView, Pair, PointView, ProblemView, TaskView, VerdictCount, View,
 };
 use crate::number::{self, counted};
 use crate::text::clean;
@@ -32,6 +33,7 @@ pub fn view(judgement: &Judgement, plan: Option<&Plan>) -> View {
         tasks: judgement.tasks.iter().map(|task| task_view(task, plan.and_then(|p| p.task(&task.id)))).collect(),
         exclusions: judgement.exclusions.iter().map(exclusion_view).collect(),
         problems: judgement.problems.iter().map(problem_view).collect(),
+        coverage: judgement.coverage.clone().filter(|coverage| coverage.steps.iter().any(|step| !step.lost.is_empty())),
     }
 }
 
@@ -226,7 +228,15 @@ fn failure_view(kind: FailureKind, arm: &ArmId, counted_failure: &CountedFailure
         Some(line) => format!("{}:{line}", clean(file)),
         None => clean(file),
     };
-    let lines = failure.evidence.iter();
+    let lines = failure.evidence.iter().map(|line| (place(&line.file, line.line), &line.text));
+    let cause = counted_failure.cause.as_ref();
+    // Where the cause is known, its lines tell most; what was seen outside the logs comes after.
+    let shown = cause.filter(|cause| cause.signature.is_some()).map_or(&[][..], |cause| &cause.evidence);
+    let of_cause = shown.iter().map(|line| (place(&line.file, Some(line.line)), &line.text));
+    let mut evidence: Vec<EvidenceView> =
+        of_cause.chain(lines).map(|(place, text)| EvidenceView { place, text: clean(text) }).collect();
+    let mut seen = BTreeSet::new();
+    evidence.retain(|line| seen.insert(line.place.clone()) || !line.place.contains(':'));
     FailureView {
         kind,
         arm: arm.to_string(),
@@ -234,9 +244,27 @@ fn failure_view(kind: FailureKind, arm: &ArmId, counted_failure: &CountedFailure
         class: failure.class.as_str(),
         stage: failure.stage.as_str(),
         message: clean(&failure.message),
-        evidence: lines
-            .map(|line| EvidenceView { place: place(&line.file, line.line), text: clean(&line.text) })
-            .collect(),
+        cause: cause.filter(|cause| cause.signature.is_some()).map(cause_view),
+        evidence,
+    }
+}
+
+/// Returns why something failed, as people see it.
+fn cause_view(cause: &Cause) -> CauseView {
+    let signature = cause.signature.as_ref().map(|id| format!(", {}", clean(id))).unwrap_or_default();
+    let blame = match cause.blame {
+        Some(Blame::Shared) => ", as in every arm",
+        Some(Blame::Arm) => ", in this arm only",
+        Some(Blame::Infrastructure) => ", which speaks against the machine",
+        Some(Blame::Unclear) | None => "",
+    };
+    let recipes = match cause.fix.recipes.as_slice() {
+        [] => String::new(),
+        recipes => format!(" (recipe {})", recipes.iter().map(|id| clean(id)).collect::<Vec<_>>().join(", ")),
+    };
+    CauseView {
+        text: format!("{} ({}{signature}{blame})", clean(&cause.cause), clean(&cause.class)),
+        fix: format!("{}{recipes}", clean(&cause.fix.advice)),
     }
 }
 
