@@ -36,7 +36,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Say what is wrong with a dataset, before a device is used.
     Lint(LintArgs),
-    /// Say what a lint rule or the reason of an exclusion is about; without an id, list all rules.
+    /// Say what a lint rule, the reason of an exclusion, or a signature or class of failures is about; without an id, list
+    /// all rules.
     Explain(ExplainArgs),
     /// Run a plan or a dataset; the same command resumes what was cut short.
     Run(RunArgs),
@@ -44,7 +45,7 @@ pub(crate) enum Command {
     Block(BlockArgs),
     /// Judge a run from its stored evidence.
     Judge(JudgeArgs),
-    /// Write a report of a run.
+    /// Write a report of a run, of imported results of an earlier system, or of published tables.
     Report(ReportArgs),
     /// Load a server with requests, and record what it answers.
     Load(LoadArgs),
@@ -56,9 +57,13 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Check a run: hashes, completeness, and the same verdicts again.
     Verify(VerifyArgs),
-    /// Read a dataset of commits as it was published, and write it as tasks.
+    /// Say what files of benchmark output measure, or precisely why they measure nothing.
+    Parse(ParseArgs),
+    /// Say why a run failed, from the logs that it left.
+    Classify(ClassifyArgs),
+    /// Read a dataset of commits as it was published, and write it as tasks; or results of an earlier system as evidence.
     Import(ImportArgs),
-    /// Write the rows of a dataset of commits in the published form.
+    /// Write the rows of a dataset of commits in the published form, or a run's results in an earlier system's.
     Export(ExportArgs),
     /// Watch over one engine (isobench starts this itself).
     #[command(hide = true)]
@@ -217,7 +222,8 @@ pub(crate) struct LintArgs {
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The rule's id, such as `option-refused`, or the reason of an exclusion, such as `not-chosen`.
+    /// The rule's id, such as `option-refused`, the reason of an exclusion, such as `not-chosen`, or a signature or class of
+    /// failures, such as `B1` or `disk-full`.
     pub(crate) rule: Option<String>,
 }
 
@@ -286,7 +292,7 @@ pub(crate) enum FormatArg {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run's folder.
+    /// The run's folder, a file of legacy evidence, or a folder with published per-commit results.
     pub(crate) run: PathBuf,
     /// The form.
     #[arg(long, value_enum, default_value_t = FormatArg::Terminal)]
@@ -387,11 +393,43 @@ pub(crate) struct VerifyArgs {
     pub(crate) run: PathBuf,
 }
 
+/// Arguments of `parse`.
+#[derive(Debug, Args)]
+pub(crate) struct ParseArgs {
+    /// Console output or result files of a benchmark tool; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Read them as output of this tool only, such as `vllm-serve`; without it, the tool is recognised.
+    #[arg(long)]
+    pub(crate) tool: Option<String>,
+    /// The tool's version, such as `0.9.1`: a layout that it doesn't print is refused.
+    #[arg(long)]
+    pub(crate) version: Option<String>,
+    /// How many requests were asked for, where the file doesn't say it: fewer that were completed are no measurement.
+    #[arg(long, value_name = "N")]
+    pub(crate) asked: Option<u64>,
+}
+
+/// Arguments of `classify`.
+#[derive(Debug, Args)]
+pub(crate) struct ClassifyArgs {
+    /// The logs of one failure (`-` is standard input), or the folder of a run, each of whose failed launches is then
+    /// explained.
+    #[arg(required = true, value_name = "FILE|RUN")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// How the process ended: its exit status, or minus the number of the signal that ended it.
+    #[arg(long, value_name = "STATUS", allow_negative_numbers = true)]
+    pub(crate) exit_status: Option<i32>,
+}
+
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     /// A JSONL, JSON or Parquet file, or a folder of them.
     pub(crate) source: PathBuf,
+    /// What it holds; by default what it looks like.
+    #[arg(long = "as", value_enum)]
+    pub(crate) kind: Option<ImportAsArg>,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE.jsonl")]
     pub(crate) out: Option<PathBuf>,
@@ -400,25 +438,36 @@ pub(crate) struct ImportArgs {
     pub(crate) force: bool,
 }
 
-/// The form of exported rows.
+/// What is imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportAsArg {
+    /// Rows that name commits to be measured: they become tasks.
+    Dataset,
+    /// Result files of an earlier system: they become legacy evidence.
+    Legacy,
+}
+
+/// The form of what is exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RowsArg {
-    /// Rows as ISO-Bench publishes them.
+    /// The rows of a dataset as ISO-Bench publishes them.
     Published,
+    /// The results of a run as the earlier system's files: one for each task and arm.
+    Legacy,
 }
 
 /// Arguments of `export`.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// An imported dataset, or any other that `import` reads.
+    /// An imported dataset, or any other that `import` reads; for `--format legacy` the folder of a run.
     pub(crate) source: PathBuf,
-    /// The file to write: JSON Lines or Parquet, by its name.
-    #[arg(long, short, value_name = "FILE.{jsonl,parquet}")]
+    /// The file to write, JSON Lines or Parquet by its name; for `--format legacy` the folder.
+    #[arg(long, short, value_name = "FILE.{jsonl,parquet}|DIR")]
     pub(crate) out: PathBuf,
-    /// The form of the rows.
+    /// The form.
     #[arg(long, value_enum, default_value_t = RowsArg::Published)]
     pub(crate) format: RowsArg,
-    /// Replace the file if it is there.
+    /// Replace files that are there.
     #[arg(long)]
     pub(crate) force: bool,
 }

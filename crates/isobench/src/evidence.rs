@@ -23,6 +23,7 @@ use isobench_schema::verdict::Judgement;
 use isobench_store::{Artifacts, RunReader, layout, write_atomically};
 use serde::{Deserialize, Serialize};
 
+use crate::causes::Causes;
 use crate::exit::{CommandError, Exit, WithExit as _};
 
 /// The digests of launches, in `derived/`.
@@ -34,10 +35,11 @@ const JUDGED: &str = "judgement.from";
 /// How much of an artifact is read at once.
 const CHUNK: usize = 1 << 18;
 
-/// Digests of launches, computed once.
+/// Digests of launches and causes of failures, computed once.
 #[derive(Debug, Default)]
 pub(crate) struct Digests {
     known: BTreeMap<Digest, LaunchDigest>,
+    causes: Causes,
     grown: bool,
 }
 
@@ -69,7 +71,8 @@ impl Digests {
         let text = fs::read(run.join(layout::DERIVED).join(DIGESTS)).unwrap_or_default();
         let lines = text.split(|&byte| byte == b'\n');
         let known = lines.filter_map(|line| serde_json::from_slice::<KnownDigest>(line).ok());
-        Self { known: known.map(|known| (known.key, known.digest)).collect(), grown: false }
+        let known = known.map(|known| (known.key, known.digest)).collect();
+        Self { known, causes: Causes::open(run), grown: false }
     }
 
     /// Returns a launch's digest if it is known.
@@ -85,26 +88,30 @@ impl Digests {
         rules: &LaunchRules,
     ) -> Result<LaunchInput, CommandError> {
         let mut record = record.clone();
-        let Some(records) = records(&record) else { return Ok(LaunchInput { record, digest: None }) };
+        let Some(records) = records(&record) else {
+            let cause = self.causes.of(artifacts, &record)?;
+            return Ok(LaunchInput { record, digest: None, cause });
+        };
         let key = key(&record.launch, records, rules);
         if let Some(digest) = self.known.get(&key) {
-            return Ok(LaunchInput { record, digest: Some(digest.clone()) });
+            return Ok(LaunchInput { record, digest: Some(digest.clone()), cause: None });
         }
         match read(artifacts, &record.launch, records, rules)? {
             Ok(digest) => {
                 self.known.insert(key, digest.clone());
                 self.grown = true;
-                Ok(LaunchInput { record, digest: Some(digest) })
+                Ok(LaunchInput { record, digest: Some(digest), cause: None })
             }
             Err(failure) => {
                 record.outcome = Outcome::Failed { failure };
-                Ok(LaunchInput { record, digest: None })
+                Ok(LaunchInput { record, digest: None, cause: None })
             }
         }
     }
 
     /// Keeps what was computed since it was opened.
     pub(crate) fn save(&mut self, run: &Path) -> Result<(), CommandError> {
+        self.causes.save(run)?;
         if !self.grown {
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! The `isobench` command: did this change make the inference engine faster?
 
 mod args;
+mod causes;
 mod commands;
 mod coordinator;
 mod dataset_files;
@@ -9,6 +10,8 @@ mod evidence;
 mod exit;
 mod facts;
 mod interrupt;
+mod legacy_causes;
+mod legacy_files;
 mod progress;
 mod terminal;
 
@@ -58,6 +61,8 @@ fn run(command: Command, context: commands::Context) -> Result<Exit, CommandErro
         Command::Runs(args) => commands::runs::run(&args, context),
         Command::Compare(args) => commands::compare::run(&args, context),
         Command::Verify(args) => commands::verify::run(&args, context),
+        Command::Parse(args) => commands::parse::run(&args, context),
+        Command::Classify(args) => commands::classify::run(&args, context),
         Command::Import(args) => commands::import::run(&args, context),
         Command::Export(args) => commands::export::run(&args, context),
         Command::Guard => Ok(Exit::Success),

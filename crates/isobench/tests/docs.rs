@@ -19,7 +19,9 @@ use isobench_schema::event::{EventLogHeader, LaunchStage, RunEnd};
 use isobench_schema::facts::Facts;
 use isobench_schema::failure::{Charge, FailureClass, FailureStage};
 use isobench_schema::format;
+use isobench_schema::legacy::{LegacyFlag, LegacyHeader, LegacyReport, LegacySource, LegacyStatus};
 use isobench_schema::measurement::{Direction, MetricName};
+use isobench_schema::old_tables::OldTables;
 use isobench_schema::plan::{ExclusionReason, Plan};
 use isobench_schema::record::{Phase, RecordHeader};
 use isobench_schema::verdict::{Judgement, Standing, Verdict};
@@ -197,6 +199,21 @@ fn formats() -> String {
                 "a task as a dataset of commits gives it, with its whole row",
             ),
             row(
+                format::tag::<LegacyHeader>(),
+                "first line of what `isobench import` writes of results",
+                "what was imported and what couldn't be read; one record follows on each line",
+            ),
+            row(
+                format::tag::<LegacyReport>(),
+                "`isobench report --json` of legacy evidence",
+                "counts, flags, categories, coverage, what a retry could change",
+            ),
+            row(
+                format::tag::<OldTables>(),
+                "`isobench report --json` of published results",
+                "published tables beside their recomputation",
+            ),
+            row(
                 format::tag::<Manifest>(),
                 "`manifest.json` of an entry of the cache",
                 "every file of an environment, with its digest",
@@ -260,12 +277,18 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
     let launch_stages = LaunchStage::ALL.iter().map(|value| value.as_str());
     let phases = Phase::ALL.iter().map(|value| value.as_str());
     let forms = RowFormat::ALL.iter().map(|value| value.as_str());
+    let shapes = LegacySource::ALL.iter().map(|value| value.as_str());
+    let statuses = LegacyStatus::ALL.iter().map(|value| value.as_str());
+    let flags = LegacyFlag::ALL.iter().map(|value| value.as_str());
     let ends = RunEnd::ALL.iter().map(|value| value.as_str());
     vec![
         ("docs/formats.md", "formats", formats()),
         ("docs/formats.md", "task keys", keys()),
         ("docs/formats.md", "row forms", spellings("form", "crates/schema/src/commit_task.rs", forms)),
         ("docs/formats.md", "dataset columns", dataset_columns()),
+        ("docs/formats.md", "legacy shapes", spellings("shape", "crates/schema/src/legacy.rs", shapes)),
+        ("docs/formats.md", "legacy statuses", spellings("status", "crates/schema/src/legacy.rs", statuses)),
+        ("docs/formats.md", "legacy flags", spellings("flag", "crates/schema/src/legacy.rs", flags)),
         ("docs/formats.md", "failure stages", spellings("stage", "crates/schema/src/failure.rs", stages)),
         ("docs/formats.md", "failure classes", failure_classes()),
         ("docs/formats.md", "deviations", spellings("kind", "crates/schema/src/deviation.rs", deviations)),

@@ -1,5 +1,6 @@
-//! `isobench explain`: what a lint rule, or the reason of an exclusion, is about.
+//! `isobench explain`: what a lint rule, the reason of an exclusion, or the signature or class of a failure is about.
 
+use isobench_analysis::classify::{self, ClassRow, Seen, Signature};
 use isobench_plan::lint::registry::{self, Repairs, Rule};
 use isobench_plan::nearest::nearest;
 use isobench_report::lint::RuleText;
@@ -31,6 +32,14 @@ pub(crate) fn run(args: &ExplainArgs, context: Context) -> Result<Exit, CommandE
         }
         return Ok(Exit::Success);
     }
+    if let Some(signature) = classify::signatures().iter().find(|row| row.id.eq_ignore_ascii_case(id)) {
+        explain_signature(signature, context)?;
+        return Ok(Exit::Success);
+    }
+    if let Some(class) = classify::classes().iter().find(|class| class.id == *id) {
+        explain_class(class, context)?;
+        return Ok(Exit::Success);
+    }
     let rule = text(registry::rule(id).ok_or_else(|| unknown(id))?);
     if context.json {
         context.print_json(&json::rule(&rule))?;
@@ -38,6 +47,66 @@ pub(crate) fn run(args: &ExplainArgs, context: Context) -> Result<Exit, CommandE
         context.terminal.data(&terminal::rule(&rule, style));
     }
     Ok(Exit::Success)
+}
+
+fn explain_signature(row: &Signature, context: Context) -> Result<(), CommandError> {
+    let seen = match row.seen {
+        Seen::Real => "in a true log",
+        Seen::Template => "only in logs composed after reports and sources",
+    };
+    let (cause, advice) = (without_groups(&row.cause), without_groups(&row.fix.advice));
+    let (stage, engines, recipes) = (row.stage.as_str(), row.engines.join(", "), row.fix.recipes.join(", "));
+    if context.json {
+        return context.print_json(&serde_json::json!({
+            "id": row.id, "class": row.class, "stage": stage, "engines": row.engines, "versions": row.versions,
+            "cause": cause, "transient": row.transient,
+            "fix": { "kind": row.fix.kind, "recipes": row.fix.recipes, "advice": advice },
+            "seen": seen, "source": row.source,
+        }));
+    }
+    let parts = [
+        ("cause", cause.as_str()),
+        ("class", &row.class),
+        ("stage", stage),
+        ("of", &engines),
+        ("versions", &row.versions),
+        ("fix", &advice),
+        ("recipes", &recipes),
+        ("again", if row.transient { "the same again may well succeed" } else { "" }),
+        ("seen", seen),
+        ("source", &row.source),
+    ];
+    context.terminal.data(&terminal::meanings(&row.id, &parts, super::report::style(context)));
+    Ok(())
+}
+
+fn explain_class(class: &ClassRow, context: Context) -> Result<(), CommandError> {
+    let rows = classify::signatures().iter().filter(|row| row.class == class.id);
+    let ids: Vec<&str> = rows.map(|row| row.id.as_str()).collect();
+    if context.json {
+        return context.print_json(&serde_json::json!({ "id": class.id, "means": class.meaning, "signatures": ids }));
+    }
+    let ids = ids.join(", ");
+    let parts = [("means", class.meaning.as_str()), ("shown by", &ids)];
+    context.terminal.data(&terminal::meanings(&class.id, &parts, super::report::style(context)));
+    Ok(())
+}
+
+/// Returns a sentence of the table of signatures without the places for what a log says: `{option}` becomes `OPTION`, and
+/// `{option|an option}` becomes `an option`.
+fn without_groups(text: &str) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, tail)) = rest.split_once('{') {
+        left.push_str(before);
+        let Some((group, after)) = tail.split_once('}') else { break };
+        match group.split_once('|') {
+            Some((_, otherwise)) => left.push_str(otherwise),
+            None => left.push_str(&group.to_uppercase()),
+        }
+        rest = after;
+    }
+    left + rest
 }
 
 fn text(rule: &Rule) -> RuleText {
@@ -112,9 +181,12 @@ fn reason_means(reason: ExclusionReason) -> &'static str {
 fn unknown(id: &str) -> CommandError {
     let rules = registry::rules().iter().map(|rule| rule.id.as_str());
     let reasons = ExclusionReason::ALL.iter().map(|reason| reason.as_str());
-    let hint = match nearest(id, rules.chain(reasons)) {
+    let signatures = classify::signatures().iter().map(|row| row.id.as_str());
+    let classes = classify::classes().iter().map(|class| class.id.as_str());
+    let hint = match nearest(id, rules.chain(reasons).chain(signatures).chain(classes)) {
         Some(near) => format!("did you mean `{near}`? `isobench explain` lists all rules"),
         None => "`isobench explain` lists all rules".to_owned(),
     };
-    CommandError::new(Exit::Usage, format!("there is no rule `{id}`")).hint(hint)
+    CommandError::new(Exit::Usage, format!("there is no rule `{id}`, and no reason, signature or class of that name"))
+        .hint(hint)
 }

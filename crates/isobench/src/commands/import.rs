@@ -1,4 +1,5 @@
-//! `isobench import`: reads a dataset as it was published, and writes it as commit tasks.
+//! `isobench import`: reads a dataset as it was published, and writes it as commit tasks. Results of an earlier system go
+//! to [`super::import_legacy`].
 
 use std::io;
 use std::path::Path;
@@ -9,10 +10,11 @@ use isobench_schema::plan::Problem;
 use isobench_store::{StoreError, write_atomically, write_new_atomically};
 use serde::Serialize;
 
-use super::Context;
-use crate::args::ImportArgs;
+use super::{Context, import_legacy};
+use crate::args::{ImportArgs, ImportAsArg};
 use crate::dataset_files;
 use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::legacy_files;
 
 /// How many problems the error of a dataset without tasks shows.
 const PROBLEMS_SHOWN: usize = 8;
@@ -34,6 +36,16 @@ pub(crate) struct Summary<'d> {
 
 /// Runs the command.
 pub(crate) fn run(args: &ImportArgs, context: Context) -> Result<Exit, CommandError> {
+    let is_legacy = match args.kind {
+        Some(ImportAsArg::Legacy) => true,
+        Some(ImportAsArg::Dataset) => false,
+        None => legacy_files::looks_legacy(&args.source),
+    };
+    if is_legacy { import_legacy::run(args, context) } else { dataset(args, context) }
+}
+
+/// Imports a dataset.
+fn dataset(args: &ImportArgs, context: Context) -> Result<Exit, CommandError> {
     if args.out.is_none() && context.json {
         let error = CommandError::new(Exit::Usage, "`--json` prints a summary where the tasks would go");
         return Err(error.hint("give `--out FILE.jsonl`"));
@@ -133,7 +145,7 @@ fn report(dataset: &Dataset, context: Context) -> Exit {
 }
 
 /// Returns a problem as one line: file, row, what is wrong. The message names the column.
-fn sentence(problem: &Problem) -> String {
+pub(super) fn sentence(problem: &Problem) -> String {
     let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
     let text = format!("{}{line}: {}", problem.file, problem.message);
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()

@@ -1,19 +1,25 @@
 //! The commands, one file each.
 
 pub(crate) mod block;
+pub(crate) mod classify;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
+mod export_legacy;
 mod history;
 pub(crate) mod import;
+mod import_legacy;
+mod input;
 pub(crate) mod judge;
 pub(crate) mod lint;
 pub(crate) mod load;
+pub(crate) mod parse;
 pub(crate) mod plan;
 mod plan_for;
 pub(crate) mod report;
+mod report_legacy;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod verify;

@@ -1,4 +1,4 @@
-//! `isobench report`: writes a report of a run in the form asked for.
+//! `isobench report`: writes a report of a run, of legacy evidence or of published tables in the form asked for.
 
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
@@ -9,16 +9,18 @@ use isobench_schema::format;
 use isobench_schema::verdict::Judgement;
 use isobench_store::write_atomically;
 
-use super::Context;
+use super::{Context, report_legacy};
 use crate::args::{FormatArg, ReportArgs};
 use crate::evidence;
 use crate::exit::{CommandError, Exit, WithExit as _};
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, context: Context) -> Result<Exit, CommandError> {
-    let judgement = evidence::judgement(&args.run)?;
     let format = if context.json { FormatArg::Json } else { args.format };
-    let text = render(&judgement, format, style(context))?;
+    let text = match report_legacy::kind(&args.run) {
+        Some(kind) => report_legacy::page(&args.run, kind, format, style(context))?,
+        None => render(&evidence::judgement(&args.run)?, format, style(context))?,
+    };
     match &args.out {
         Some(path) => {
             write_atomically(path, text.as_bytes()).map_err(super::write_error)?;

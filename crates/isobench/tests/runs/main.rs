@@ -8,9 +8,11 @@
     reason = "all of it is test code"
 )]
 
+mod causes;
 mod choosing;
 mod comparing;
 mod elsewhere;
+mod exporting;
 mod full_disk;
 mod hostile;
 mod integrity;
