@@ -12,6 +12,7 @@ const NAMED: usize = 8;
 
 /// Returns the section.
 pub(super) fn section(coverage: &Coverage) -> Markup {
+    let all = coverage.steps.first().map_or(0, |step| step.reached);
     html! {
         section aria-labelledby="coverage" {
             h2 #coverage { "How far the " (clean(&coverage.of)) " come" }
@@ -19,9 +20,10 @@ pub(super) fn section(coverage: &Coverage) -> Markup {
                 thead { tr {
                     th scope="col" { "stage" }
                     th.number scope="col" { "reached" }
+                    th scope="col" aria-hidden="true" {}
                     th scope="col" { "lost on the way there" }
                 } }
-                tbody { @for step in &coverage.steps { (row(step)) } }
+                tbody { @for step in &coverage.steps { (row(step, all)) } }
             } }
             @if !coverage.retries.is_empty() {
                 h3 { "What a retry could change" }
@@ -44,10 +46,14 @@ pub(super) fn section(coverage: &Coverage) -> Markup {
     }
 }
 
-fn row(step: &CoverageStep) -> Markup {
+fn row(step: &CoverageStep, all: u64) -> Markup {
+    let width = step.reached.saturating_mul(1000).checked_div(all).unwrap_or(0);
     html! { tr {
         th scope="row" { (stage(step.stage)) }
         td.number { (step.reached) }
+        td { svg.reached.neutral viewBox="0 0 1000 40" preserveAspectRatio="none" aria-hidden="true" xmlns="http://www.w3.org/2000/svg" {
+            rect x="0" y="0" width=(width) height="40" {}
+        } }
         td.text {
             @if step.lost.is_empty() { "–" }
             @for (place, loss) in step.lost.iter().enumerate() {
