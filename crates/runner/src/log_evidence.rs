@@ -19,6 +19,12 @@ pub(crate) fn telling_lines(path: &Path, name: &str) -> Vec<EvidenceLine> {
     let Ok((first, text)) = end_of(path) else { return Vec::new() };
     let mut telling: Vec<EvidenceLine> = why(path, name).unwrap_or_default();
     let lines: Vec<(u64, &str)> = (first..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
+    // The classifier leaves out what loggers add; where the line itself is at hand, it is shown as it stands.
+    for told in &mut telling {
+        if let Some((line, text)) = lines.iter().find(|(line, _)| told.line == Some(*line)) {
+            *told = EvidenceLine::new(name, Some(*line), text);
+        }
+    }
     let skipped = lines.len().saturating_sub(LAST_LINES);
     for (line, text) in lines.into_iter().skip(skipped) {
         if telling.iter().all(|told| told.line != Some(line)) {
