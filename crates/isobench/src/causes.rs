@@ -13,6 +13,7 @@ use isobench_schema::outcome::{LaunchRecord, Outcome, evidence};
 use isobench_store::{Artifacts, layout, write_atomically};
 use serde::{Deserialize, Serialize};
 
+use crate::commands::record_error;
 use crate::evidence::derived;
 use crate::exit::{CommandError, Exit, WithExit as _};
 
@@ -75,7 +76,7 @@ impl Causes {
             serde_json::to_writer(&mut text, &known).exit(Exit::Error)?;
             text.push(b'\n');
         }
-        write_atomically(&derived(run)?.join(CAUSES), &text).exit(Exit::Error)?;
+        write_atomically(&derived(run)?.join(CAUSES), &text).map_err(record_error)?;
         self.grown = false;
         Ok(())
     }

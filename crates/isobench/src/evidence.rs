@@ -20,10 +20,11 @@ use isobench_schema::format;
 use isobench_schema::ids::{ArmId, Digest, LaunchId};
 use isobench_schema::outcome::{Artifact, LaunchRecord, Outcome, evidence};
 use isobench_schema::verdict::Judgement;
-use isobench_store::{Artifacts, RunReader, layout, write_atomically};
+use isobench_store::{Artifacts, RunReader, StoreError, layout, write_atomically};
 use serde::{Deserialize, Serialize};
 
 use crate::causes::Causes;
+use crate::commands::record_error;
 use crate::exit::{CommandError, Exit, WithExit as _};
 
 /// The digests of launches, in `derived/`.
@@ -122,7 +123,7 @@ impl Digests {
             text.push(b'\n');
         }
         let folder = derived(run)?;
-        write_atomically(&folder.join(DIGESTS), &text).exit(Exit::Error)?;
+        write_atomically(&folder.join(DIGESTS), &text).map_err(record_error)?;
         self.grown = false;
         Ok(())
     }
@@ -221,7 +222,7 @@ fn judge_with(reader: &RunReader, digests: &mut Digests) -> Result<Judgement, Co
 /// Returns the folder for what is computed from a run, made if it isn't there.
 pub(crate) fn derived(run: &Path) -> Result<PathBuf, CommandError> {
     let folder = run.join(layout::DERIVED);
-    fs::create_dir_all(&folder).exit(Exit::Error)?;
+    fs::create_dir_all(&folder).map_err(|error| record_error(StoreError::new("create the folder", &folder, error)))?;
     Ok(folder)
 }
 
@@ -232,8 +233,8 @@ fn keep(run: &Path, digests: &mut Digests, judgement: &Judgement) -> Result<(), 
     let mut keep = || {
         digests.save(run)?;
         let folder = derived(run)?;
-        write_atomically(&folder.join(JUDGEMENT), text.as_bytes()).exit(Exit::Error)?;
-        write_atomically(&folder.join(JUDGED), from.as_bytes()).exit(Exit::Error)
+        write_atomically(&folder.join(JUDGEMENT), text.as_bytes()).map_err(record_error)?;
+        write_atomically(&folder.join(JUDGED), from.as_bytes()).map_err(record_error)
     };
     drop(keep());
     Ok(())

@@ -65,6 +65,15 @@ pub(crate) fn write_error(error: StoreError) -> CommandError {
     }
 }
 
+/// Returns the error of a file of a run's record that can't be written.
+pub(crate) fn record_error(error: StoreError) -> CommandError {
+    match error {
+        full @ StoreError::DiskFull { .. } => CommandError::from_error(Exit::Machine, full)
+            .hint("the disk is full: free some room, then give the same command again to resume"),
+        other @ StoreError::Io { .. } => CommandError::from_error(Exit::Error, other),
+    }
+}
+
 /// Returns the folder of environments: the one that was given, or the user's cache folder.
 ///
 /// # Errors

@@ -63,7 +63,7 @@ pub(crate) fn write_pages(run: &Path, judgement: &Judgement) -> Result<(), Comma
     let folder = evidence::derived(run)?;
     for (name, format) in [("report.html", FormatArg::Html), ("report.md", FormatArg::Markdown)] {
         let text = render(judgement, format, Style::default())?;
-        write_atomically(&folder.join(name), text.as_bytes()).exit(Exit::Error)?;
+        write_atomically(&folder.join(name), text.as_bytes()).map_err(super::record_error)?;
     }
     Ok(())
 }
