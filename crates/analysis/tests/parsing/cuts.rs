@@ -18,11 +18,13 @@ fn a_log_that_is_cut_at_its_end_gives_no_false_value() {
     }
 }
 
+/// Every place with `ISOBENCH_SLOW=1`; else every seventh, beginning at another byte in each sample: layouts are much alike.
 #[test]
 fn a_log_that_is_cut_at_its_beginning_gives_no_false_value() {
-    for sample in console_samples() {
+    let step = if std::env::var_os("ISOBENCH_SLOW").is_some() { 1 } else { 7 };
+    for (number, sample) in console_samples().iter().enumerate() {
         let truth = Truth::of(sample);
-        for place in 0..sample.bytes.len() {
+        for place in (number % step..sample.bytes.len()).step_by(step) {
             let reading = read_in_chunks(&sample.bytes[place..], usize::MAX);
             truth.check(&reading, &|| format!("{} from byte {place}", sample.name));
         }
