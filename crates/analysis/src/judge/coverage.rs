@@ -115,7 +115,7 @@ fn own_failure(arm: &ArmId) -> Verdict {
 
 /// Returns what running an agent again could change that answers for its failure: nothing, whatever its logs name.
 fn settled() -> Retry {
-    let change = "nothing: it is the agent's result, and counts as one".to_owned();
+    let change = "it is the agent's result, and counts as one".to_owned();
     Retry { fix: FixKind::None, change, actor: actor(FixKind::None) }
 }
 
