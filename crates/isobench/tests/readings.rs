@@ -123,8 +123,8 @@ fn the_page_of_failures_is_what_the_table_says() {
 
 /// Returns what ids are sorted by: the family, then the number.
 fn order(id: &str) -> (String, u32) {
-    let family: String = id.chars().take_while(|c| c.is_ascii_alphabetic()).collect();
-    let number = id.chars().skip_while(|c| c.is_ascii_alphabetic()).collect::<String>();
+    let family: String = id.chars().take_while(char::is_ascii_alphabetic).collect();
+    let number = id.chars().skip_while(char::is_ascii_alphabetic).collect::<String>();
     (family, number.parse().unwrap_or_default())
 }
 
