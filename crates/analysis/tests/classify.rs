@@ -54,6 +54,26 @@ fn a_log_without_failure_has_no_cause() {
 }
 
 #[test]
+fn a_cause_reads_well_where_the_line_names_nothing() {
+    let found = check("error: HTTP error 404 while getting http://x/COMMIT/vllm-1.0.0.dev-cp38.whl\n", Some("F1"));
+    assert_eq!(found.cause, "no wheel is published for the commit");
+    let found = check("HFValidationError: Repo id must be in the form 'repo_name': '/srv/x'.\n", Some("C8"));
+    assert_eq!(found.cause, "the hub has no model of that name");
+}
+
+#[test]
+fn a_line_that_shows_two_signatures_is_shown_once() {
+    let text = "error: subprocess-exited-with-error\n  Traceback (most recent call last):\n    File \"<string>\", line 8, in \
+                <module>\n  ModuleNotFoundError: No module named 'torch'\n  error: subprocess-exited-with-error\n";
+    let found = classify(&[("log", text)], None);
+    let mut offsets: Vec<u64> = found.evidence.iter().map(|line| line.offset).collect();
+    let shown = offsets.len();
+    offsets.sort_unstable();
+    offsets.dedup();
+    assert_eq!((offsets.len(), found.consequences.len()), (shown, 2), "{found:#?}");
+}
+
+#[test]
 fn an_unknown_failure_stays_unknown_and_shows_its_innermost_exception() {
     let text = format!("{ODD}\nDuring handling of the above exception, another exception occurred:\n\n{ODD}{GENERIC}");
     let cause = check(&text, None);

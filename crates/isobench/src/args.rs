@@ -281,11 +281,11 @@ pub(crate) enum FormatArg {
     Terminal,
     /// Markdown.
     Markdown,
-    /// The whole judgement as JSON.
+    /// All of it as JSON.
     Json,
-    /// One self-contained HTML file with plots.
+    /// One self-contained HTML file with plots, of a run only.
     Html,
-    /// One line for each contrast.
+    /// One line for each contrast, of a run only.
     Csv,
 }
 
@@ -396,7 +396,8 @@ pub(crate) struct VerifyArgs {
 /// Arguments of `parse`.
 #[derive(Debug, Args)]
 pub(crate) struct ParseArgs {
-    /// Console output or result files of a benchmark tool; `-` is standard input.
+    /// Console output or result files of a benchmark tool; `-` is standard input. With `--json`, each file is one object,
+    /// and of several files one line, in their order.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Read them as output of this tool only, such as `vllm-serve`; without it, the tool is recognised.
@@ -413,8 +414,8 @@ pub(crate) struct ParseArgs {
 /// Arguments of `classify`.
 #[derive(Debug, Args)]
 pub(crate) struct ClassifyArgs {
-    /// The logs of one failure (`-` is standard input), or the folder of a run, each of whose failed launches is then
-    /// explained.
+    /// The logs of one failure, or a folder of them (`-` is standard input): with `--json` they are one object. Or the
+    /// folder of a run, each of whose failed launches is then explained: with `--json` a list.
     #[arg(required = true, value_name = "FILE|RUN")]
     pub(crate) paths: Vec<PathBuf>,
     /// How the process ended: its exit status, or minus the number of the signal that ended it.

@@ -195,9 +195,17 @@ pub(crate) fn judge_afresh(run: &Path) -> Result<Judgement, CommandError> {
 
 /// Opens a run for reading.
 pub(crate) fn open(run: &Path) -> Result<RunReader, CommandError> {
-    RunReader::open(run)
-        .exit(Exit::Usage)
-        .map_err(|error| error.hint("name the folder of a run; `isobench runs` lists those in a folder"))
+    let opened = if run.is_file() {
+        Err(CommandError::new(
+            Exit::Usage,
+            format!("`{}` is a file, and the folder of a run is asked for", run.display()),
+        ))
+    } else if run.exists() {
+        RunReader::open(run).exit(Exit::Usage)
+    } else {
+        Err(CommandError::new(Exit::Usage, format!("there is no folder `{}`", run.display())))
+    };
+    opened.map_err(|error| error.hint("name the folder of a run; `isobench runs` lists those in a folder"))
 }
 
 fn judge_with(reader: &RunReader, digests: &mut Digests) -> Result<Judgement, CommandError> {

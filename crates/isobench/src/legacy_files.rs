@@ -87,7 +87,9 @@ pub(crate) fn import(source: &Path) -> Result<Imported, CommandError> {
     Ok(Imported { header, records })
 }
 
+/// Returns a problem of a file, which is named once.
 fn problem(file: &str, message: String) -> Problem {
+    let message = message.strip_prefix(&format!("`{file}` ")).map(str::to_owned).unwrap_or(message);
     Problem { file: file.to_owned(), line: None, column: None, message }
 }
 

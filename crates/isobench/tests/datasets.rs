@@ -63,7 +63,7 @@ fn a_bad_row_is_said_and_the_exit_code_tells() {
     assert_eq!(output.status.code(), Some(100));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 2, "a header and one task");
     let said = "rows.jsonl:2: the column `commit` is `nothing`, and a commit has 7 to 40 hexadecimal digits\n\
-                read 2 rows: 1 tasks, 1 problems\n";
+                read 2 rows: 1 task, 1 problem\n";
     assert_eq!(errors(&output), said);
 }
 

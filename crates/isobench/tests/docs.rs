@@ -40,13 +40,13 @@ status out. An error names the object it is about, then its causes, then the nex
 
 | exit code | meaning |
 | --- | --- |
-| 0 | everything was decided or measured |
+| 0 | everything was decided or measured; `parse`: every file is a measurement; `classify`: the cause is known |
 | 1 | a bug in isobench, or an error that has no code of its own |
 | 2 | wrong usage or configuration |
 | 3 | this machine lacks something, such as a program or room on the disk |
 | 4 | there is nothing to run |
 | 5 | interrupted; the same command goes on |
-| 100 | complete, and some trials failed, or `lint` found an error that no repair takes care of |
+| 100 | complete, and some trials failed, or `lint` found an error that no repair takes care of; `import`: something can't be read; `parse`: a file is no measurement; `classify`: a cause isn't known |
 
 | variable | meaning |
 | --- | --- |

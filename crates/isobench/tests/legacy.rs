@@ -133,8 +133,8 @@ fn a_folder_of_results_is_recognised_and_what_cannot_be_read_is_named() {
     assert_eq!(said, "");
     let (json, said) = run(&["import", &bad, "--out", &folder.path("more.jsonl"), "--json"], 100);
     for part in [
-        "cut_human_result.json` is not JSON at line",
-        "empty_agent_result.json` is empty",
+        "cut_human_result.json: is not JSON at line",
+        "empty_agent_result.json: is empty",
         "the nearest is",
         "it has 1099511627776 bytes",
     ] {
@@ -150,7 +150,7 @@ fn rows_of_tasks_stay_rows_of_tasks_unless_results_are_asked_for() {
     let folder = Folder::new();
     let (out, rows) = (folder.path("tasks.jsonl"), format!("{LEGACY}/results/hf-rows.jsonl"));
     let (_, said) = run(&["import", &rows, "--out", &out], 0);
-    assert!(said.contains("read 1 rows: 1 tasks, 0 problems"), "{said}");
+    assert!(said.contains("read 1 row: 1 task, 0 problems"), "{said}");
     let (page, _) = run(&["import", &rows, "--as", "legacy", "--out", &folder.path("evidence.jsonl")], 0);
     assert!(page.contains("3 records from 1 file"), "{page}");
     let (_, said) = run(&["import", "examples/iso-bench/vllm-96.jsonl", "--as", "legacy"], 2);

@@ -158,3 +158,37 @@ fn signatures_and_classes_are_explained() {
     assert_eq!((code, class["id"].as_str()), (0, Some("disk-full")));
     assert!(class["signatures"].as_array().unwrap().contains(&Value::from("F16")));
 }
+
+#[test]
+fn what_cannot_be_read_is_named_with_the_next_step() {
+    let folder = corpus("formats");
+    let shown = folder.to_str().unwrap();
+    refuses(&["parse", shown], &["is a folder", "hint: name files in it, as in `", "/*`"]);
+    refuses(&["parse", "nosuch.log"], &["cannot open `nosuch.log`", "hint: "]);
+    refuses(&["classify", "nosuch.log"], &["cannot open `nosuch.log`", "hint: "]);
+    refuses(&["report", "nosuch"], &["there is no folder `nosuch`", "hint: name the folder of a run"]);
+    let file = corpus("formats/serving-v0.4.3.txt");
+    refuses(&["report", file.to_str().unwrap()], &["is a file, and the folder of a run is asked for", "hint: "]);
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/iso-bench/legacy/results");
+    refuses(&["report", results.to_str().unwrap()], &["aren't imported yet", "hint: report on what `isobench import "]);
+}
+
+#[test]
+fn a_run_among_other_logs_is_not_taken_for_logs() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("plan.json"), "{}").unwrap();
+    let (run, log) = (folder.path().to_str().unwrap(), corpus("signatures/B1.log"));
+    refuses(&["classify", run, log.to_str().unwrap()], &["the folder of a run", "hint: name the run alone"]);
+}
+
+#[test]
+fn an_explained_signature_has_no_holes() {
+    for id in ["F1", "C13", "D16", "C8"] {
+        let text = String::from_utf8(isobench(&["explain", id, "--json"], b"").stdout).unwrap();
+        let row: Value = serde_json::from_str(&text).unwrap();
+        let cause = row["cause"].as_str().unwrap();
+        assert!(!cause.ends_with(' ') && !cause.contains("  ") && !cause.contains(['{', '}']), "{cause}");
+    }
+    let text = String::from_utf8(isobench(&["explain", "A1"], b"").stdout).unwrap();
+    assert!(text.contains("the client PROGRAM doesn't know the option `OPTION`"), "{text}");
+}

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use isobench_analysis::classify::{Seen, Signature, classes, signatures, signatures_by_stage};
+use isobench_analysis::classify::{Seen, Signature, classes, signatures, signatures_by_stage, without_places};
 use isobench_analysis::parse::binding::Binding;
 use isobench_analysis::parse::{catalogue, read};
 use isobench_plan::knowledge::Knowledge;
@@ -115,7 +115,7 @@ fn the_page_of_failures_is_what_the_table_says() {
             Seen::Real => "real",
             Seen::Template => "composed",
         };
-        let [cause, fix] = [&row.cause, &row.fix.advice].map(|text| text.replace('|', "\\|"));
+        let [cause, fix] = [&row.cause, &row.fix.advice].map(|text| without_places(text).replace('|', "\\|"));
         writeln!(page, "| {} | `{}` | {} | {cause} | {fix} | {seen} |", row.id, row.class, row.stage).unwrap();
     }
     documents::hold("docs/failures.md", &page, TEST);

@@ -149,8 +149,8 @@ fn known(winner: Candidate<'_>, lowered: Option<Confidence>, candidates: &[Candi
     let mut others: Vec<&Candidate<'_>> =
         candidates.iter().filter(|one| one.hit.row != winner.hit.row && one.grade != Grade::Notice).collect();
     others.sort_by_key(|one| one.key());
-    let mut evidence = vec![evidence(winner.file, &winner.hit.shown)];
-    evidence.extend(others.iter().take(MOST_LINES - 1).map(|one| self::evidence(one.file, &one.hit.shown)));
+    let shown = std::iter::once(&winner).chain(others.iter().copied());
+    let evidence = each_once(shown.map(|one| evidence(one.file, &one.hit.shown)));
     Cause {
         stage: signature.stage,
         class: signature.class.clone(),
@@ -236,7 +236,13 @@ fn nothing_known(files: &[&FileFindings], exit: Option<Exit>, candidates: &[Cand
 fn telling_lines(files: &[&FileFindings]) -> Vec<CauseLine> {
     let exceptions = files.iter().flat_map(|file| file.exceptions.iter().map(|shown| evidence(file, shown)));
     let errors = files.iter().flat_map(|file| file.errors.iter().map(|shown| evidence(file, shown)));
-    exceptions.chain(errors).take(MOST_LINES).collect()
+    each_once(exceptions.chain(errors))
+}
+
+/// Returns the first lines, as many as are shown. A line that shows several signatures stands there once.
+fn each_once(lines: impl Iterator<Item = CauseLine>) -> Vec<CauseLine> {
+    let mut seen = BTreeSet::new();
+    lines.filter(|line| seen.insert((line.file.clone(), line.offset))).take(MOST_LINES).collect()
 }
 
 fn evidence(file: &FileFindings, shown: &Shown) -> CauseLine {

@@ -22,7 +22,7 @@ use isobench_schema::cause::Cause;
 
 pub use decide::{Exit, UNKNOWN};
 use matcher::Matcher;
-pub use reader::{FileFindings, LogReader};
+pub use reader::{FileFindings, LogReader, without_places};
 pub use table::{
     Accepts, Charge, ClassRow, Ending, FileRole, FixTemplate, Fixable, Grade, Remembered, Seen, Signature, Signatures,
     StageCount, classes, signatures, signatures_by_stage, table_digest,

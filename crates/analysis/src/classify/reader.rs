@@ -347,7 +347,15 @@ fn shorten(text: &str) -> String {
 /// The longest part of a line that becomes part of a sentence, in characters.
 const LONGEST_PART: usize = 160;
 
-/// Returns a template with its places filled: `{name}` by what was found, `{name|else}` by `else` if nothing was.
+/// Returns a template as people read it where there is no log: `{option}` becomes `OPTION`, and `{option|an option}` becomes
+/// `an option`.
+pub fn without_places(template: &str) -> String {
+    // Only a place with nothing to say instead is named.
+    fill(template, |name| template.contains(&format!("{{{name}}}")).then(|| name.to_uppercase()))
+}
+
+/// Returns a template with its places filled: `{name}` by what was found, `{name|else}` by `else` if nothing was. A place that
+/// stays empty takes the space before it along.
 pub(super) fn fill(template: &str, named: impl Fn(&str) -> Option<String>) -> String {
     let mut filled = String::with_capacity(template.len());
     let mut rest = template;
@@ -357,6 +365,9 @@ pub(super) fn fill(template: &str, named: impl Fn(&str) -> Option<String>) -> St
         let (name, default) = place.split_once('|').unwrap_or((place, ""));
         match named(name).filter(|found| !found.is_empty()) {
             Some(found) => filled.extend(found.chars().take(LONGEST_PART)),
+            None if default.is_empty() && filled.ends_with(' ') => {
+                filled.pop();
+            }
             None => filled.push_str(default),
         }
         rest = after;

@@ -9,6 +9,7 @@ use regex::Regex;
 use super::matcher::Matcher;
 use super::table::{FileRole, Grade, Signature};
 use super::*;
+use isobench_schema::cause::FixKind;
 
 /// Returns the samples of each signature, from files named `ID.log` and `ID-NUMBER.log`.
 fn samples() -> BTreeMap<String, Vec<(String, Vec<u8>)>> {
@@ -179,9 +180,14 @@ fn rows_are_well_formed() {
                 let is_known = groups.iter().any(|group| group == name) || name.starts_with("asked:");
                 assert!(is_known, "{id}: `{name}` is no group of its pattern");
                 let may_be_absent = row.pattern.as_deref().is_some_and(|pattern| pattern.contains('|'));
+                let before = &text[..found.get(0).unwrap().start()];
+                let is_quoted = before.matches('`').count() % 2 == 1;
+                let is_name = default.is_none_or(|default| default.len() > 1 && !default.as_str().contains(' '));
+                assert!(!is_quoted || is_name, "{id}: words in backticks look like a name: {text}");
                 assert!(default.is_some() || !may_be_absent || is_always(id, name), "{id}: `{name}` may be absent");
             }
         }
+        assert_eq!(row.fix.kind == FixKind::Recipe, !row.fix.recipes.is_empty(), "{id}: a recipe is named by its id");
         let limit = row.fewer_than.as_ref();
         assert!(
             limit.is_none_or(|limit| Signatures::embedded().remembered.iter().any(|row| row.name == *limit)),

@@ -59,7 +59,11 @@ fn lost(task: &TaskJudgement, arm: &ArmJudgement) -> Option<(Loss, Retry)> {
     }
     let failed = arm.valid == 0 || verdicts().any(|verdict| verdict == own_failure(&arm.arm));
     if let Some(counted) = arm.failures.first().filter(|_| failed) {
-        return Some(failure(counted));
+        let (loss, retry) = failure(counted);
+        let answers = matches!(arm.arm, ArmId::Agent(_))
+            && counted.failure.class.charge() != Charge::Infrastructure
+            && (counted.failure.stage == FailureStage::Validity || verdicts().any(|one| one == Verdict::AgentFailed));
+        return Some((loss, if answers { settled() } else { retry }));
     }
     let contrast = task.contrasts.iter().find(|contrast| contrast.of == arm.arm || contrast.against == arm.arm);
     let (stage, class, reason, fix, change) = match contrast {
@@ -109,6 +113,12 @@ fn own_failure(arm: &ArmId) -> Verdict {
     }
 }
 
+/// Returns what running an agent again could change that answers for its failure: nothing, whatever its logs name.
+fn settled() -> Retry {
+    let change = "it is the agent's result, and counts as one".to_owned();
+    Retry { fix: FixKind::None, change, actor: actor(FixKind::None) }
+}
+
 fn failure(counted: &CountedFailure) -> (Loss, Retry) {
     let failure = &counted.failure;
     let stage = match failure.stage {
@@ -127,6 +137,8 @@ fn failure(counted: &CountedFailure) -> (Loss, Retry) {
     let infrastructure = failure.class.charge() == Charge::Infrastructure;
     let (fix, change) = if failure.transient || infrastructure {
         (FixKind::Retry, "the same again")
+    } else if failure.stage == FailureStage::Validity {
+        (FixKind::LookElsewhere, "a look at its answers: they break a check")
     } else {
         (FixKind::LookElsewhere, "a look at its logs: no signature knows them")
     };

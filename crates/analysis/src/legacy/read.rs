@@ -70,7 +70,7 @@ pub enum ReadLegacyError {
 }
 
 fn spelt(keys: &[&str]) -> String {
-    keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
+    keys.iter().map(|key| format!("`{}`", key.replace('|', "` or `"))).collect::<Vec<_>>().join(", ")
 }
 
 /// Reads one result file. `file` is its path as it is to be named; folder and name tell what the object doesn't.

@@ -59,7 +59,7 @@ fn by_class(class: &str) -> Retry {
         "model-refused" => (FixKind::Devices, "plan it for as many devices as the model needs"),
         "timeout" => (FixKind::Option, "give it a deadline by the size of its model and workload"),
         "no-patch" | "patch-rejected" | "agent-failed" => {
-            (FixKind::None, "nothing: it is the agent's result, and counts as one")
+            (FixKind::None, "it is the agent's result, and counts as one")
         }
         "success-without-metrics" => (FixKind::Retry, "run it again: what it printed wasn't kept"),
         "no-metrics" => (FixKind::LookElsewhere, "see why nothing was printed: its output wasn't kept"),

@@ -13,7 +13,7 @@ mod start;
 
 use std::io;
 
-use isobench_schema::reading::Reading;
+use isobench_schema::reading::{Reading, ReadingProblem, ReadingProblemKind};
 
 use binding::Binding;
 use console::Console;
@@ -39,7 +39,7 @@ pub fn read(mut input: impl io::Read, binding: &Binding) -> io::Result<Reading> 
         Start::Console => {
             console.feed(&head);
             feed_rest(&mut input, &mut console, &mut chunk)?;
-            Ok(console.finish())
+            Ok(if head.is_empty() { empty() } else { console.finish() })
         }
         Start::Json => {
             let mut both = Tee::new(head.as_slice(), &mut input, &mut console);
@@ -52,6 +52,13 @@ pub fn read(mut input: impl io::Read, binding: &Binding) -> io::Result<Reading> 
             Ok(if printed.metrics.is_empty() { reading } else { printed })
         }
     }
+}
+
+/// Returns what an empty file says.
+fn empty() -> Reading {
+    let message = "the file is empty".to_owned();
+    let problem = ReadingProblem { kind: ReadingProblemKind::NotAResult, message, line: None };
+    Reading { problem: Some(problem), ..Reading::default() }
 }
 
 fn feed_rest(input: &mut impl io::Read, console: &mut Console, chunk: &mut [u8]) -> io::Result<()> {

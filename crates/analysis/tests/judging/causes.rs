@@ -62,6 +62,29 @@ fn an_arm_cannot_excuse_itself_by_what_it_prints() {
     let verdict = find(&task.contrasts, "agent:x", "baseline").verdict;
     assert_eq!(verdict, Verdict::AgentFailed, "and the arm answers for it all the same");
     assert_eq!(reached(&judgement), [3, 3, 3, 2, 2, 2, 2]);
+    check_settled(&judgement);
+}
+
+/// Checks that the agent's failure is its result, and nothing that a retry changes.
+fn check_settled(judgement: &Judgement) {
+    let found: Vec<_> = coverage(judgement).retries.iter().map(|retry| (retry.fix, retry.actor)).collect();
+    assert_eq!(found, [(FixKind::None, RetryActor::Nobody)], "{:?}", coverage(judgement).retries);
+}
+
+#[test]
+fn what_an_agent_answers_for_is_nothing_that_a_retry_changes() {
+    for class in [FailureClass::OutputLength, FailureClass::OutputMismatch, FailureClass::TokenCountMismatch] {
+        check_settled(&six(|block, arm, launch| match arm {
+            "agent:x" => broken(launch, class),
+            "human" => scaled(launch, 1.3 * wobble(block, 0.005)),
+            _ => launch,
+        }));
+    }
+    check_settled(&six(|block, arm, launch| match arm {
+        "agent:x" => crashed(launch, "RuntimeError: something new\n"),
+        "human" => scaled(launch, 1.3 * wobble(block, 0.005)),
+        _ => launch,
+    }));
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn an_unknown_shape_names_the_file_and_the_nearest_shape() {
             "a/benchmark_result.json",
             r#"{"status": "success", "model": "m"}"#,
             "`a/benchmark_result.json` is not a result of a known shape; the nearest is `modal`, which lacks \
-             `baseline_metrics|human_metrics|agent_metrics|baseline_version|gpu_config`",
+             `baseline_metrics` or `human_metrics` or `agent_metrics` or `baseline_version` or `gpu_config`",
         ),
         ("a.json", "[1]", ""),
         ("a.json", "5", "`a.json` holds a number, where an object or a list of objects was expected"),

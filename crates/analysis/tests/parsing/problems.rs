@@ -21,7 +21,7 @@ fn row(label: &str, value: &str) -> String {
 
 #[test]
 fn files_without_a_result_say_what_happened_and_where() {
-    check("", NotAResult, "no line of it is one of a result that is known", None);
+    check("", NotAResult, "the file is empty", None);
     check("hello\n", NotAResult, "no line of it is one of a result that is known", None);
     check(
         "Namespace(percentile_metrics='ttft,tpot,itl', request_rate=inf)\nkilling\n",

@@ -41,6 +41,10 @@ pub(crate) fn run(args: &ClassifyArgs, context: Context) -> Result<Exit, Command
             }
             of_run(folder, context)
         }
+        paths if paths.len() > 1 && paths.iter().any(|path| path.join(layout::PLAN).is_file()) => {
+            let message = "the folder of a run is among several paths, which are read as the logs of one failure";
+            Err(CommandError::new(Exit::Usage, message).hint("name the run alone, as in `isobench classify RUN`"))
+        }
         paths => of_files(paths, args.exit_status, context),
     }
 }

@@ -54,7 +54,7 @@ fn explain_signature(row: &Signature, context: Context) -> Result<(), CommandErr
         Seen::Real => "in a true log",
         Seen::Template => "only in logs composed after reports and sources",
     };
-    let (cause, advice) = (without_groups(&row.cause), without_groups(&row.fix.advice));
+    let (cause, advice) = (classify::without_places(&row.cause), classify::without_places(&row.fix.advice));
     let (stage, engines, recipes) = (row.stage.as_str(), row.engines.join(", "), row.fix.recipes.join(", "));
     if context.json {
         return context.print_json(&serde_json::json!({
@@ -90,23 +90,6 @@ fn explain_class(class: &ClassRow, context: Context) -> Result<(), CommandError>
     let parts = [("means", class.meaning.as_str()), ("shown by", &ids)];
     context.terminal.data(&terminal::meanings(&class.id, &parts, super::report::style(context)));
     Ok(())
-}
-
-/// Returns a sentence of the table of signatures without the places for what a log says: `{option}` becomes `OPTION`, and
-/// `{option|an option}` becomes `an option`.
-fn without_groups(text: &str) -> String {
-    let mut left = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, tail)) = rest.split_once('{') {
-        left.push_str(before);
-        let Some((group, after)) = tail.split_once('}') else { break };
-        match group.split_once('|') {
-            Some((_, otherwise)) => left.push_str(otherwise),
-            None => left.push_str(&group.to_uppercase()),
-        }
-        rest = after;
-    }
-    left + rest
 }
 
 fn text(rule: &Rule) -> RuleText {
@@ -184,8 +167,10 @@ fn unknown(id: &str) -> CommandError {
     let signatures = classify::signatures().iter().map(|row| row.id.as_str());
     let classes = classify::classes().iter().map(|class| class.id.as_str());
     let hint = match nearest(id, rules.chain(reasons).chain(signatures).chain(classes)) {
-        Some(near) => format!("did you mean `{near}`? `isobench explain` lists all rules"),
-        None => "`isobench explain` lists all rules".to_owned(),
+        Some(near) => format!(
+            "did you mean `{near}`? `isobench explain` lists all rules, docs/failures.md all signatures and classes"
+        ),
+        None => "`isobench explain` lists all rules, docs/failures.md all signatures and classes".to_owned(),
     };
     CommandError::new(Exit::Usage, format!("there is no rule `{id}`, and no reason, signature or class of that name"))
         .hint(hint)

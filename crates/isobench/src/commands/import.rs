@@ -7,7 +7,7 @@ use std::path::Path;
 use isobench_plan::dataset::Dataset;
 use isobench_plan::intake::to_lines;
 use isobench_schema::plan::Problem;
-use isobench_store::{StoreError, write_atomically, write_new_atomically};
+use isobench_store::{StoreError, layout, write_atomically, write_new_atomically};
 use serde::Serialize;
 
 use super::{Context, import_legacy};
@@ -71,12 +71,17 @@ fn dataset(args: &ImportArgs, context: Context) -> Result<Exit, CommandError> {
 pub(crate) fn read(source: &Path) -> Result<Dataset, CommandError> {
     let dataset = dataset_files::open(source, &[]).exit(Exit::Usage)?;
     if !dataset.tasks.is_empty() {
-        let count = dataset.tasks.len();
         let message = format!(
-            "`{}` holds {count} tasks with the keys of `task.toml`, not rows that name commits",
-            source.display()
+            "`{}` holds {} with the keys of `task.toml`, not rows that name commits",
+            source.display(),
+            counted(dataset.tasks.len(), "task")
         );
-        return Err(CommandError::new(Exit::Usage, message).hint("they can be planned as they are: `isobench plan`"));
+        let hint = if source.join(layout::PLAN).is_file() {
+            "`isobench export --format legacy` writes the results of a run"
+        } else {
+            "what has such keys can be planned as it is: `isobench plan`"
+        };
+        return Err(CommandError::new(Exit::Usage, message).hint(hint));
     }
     Ok(dataset)
 }
@@ -139,9 +144,20 @@ fn report(dataset: &Dataset, context: Context) -> Exit {
     for problem in &dataset.problems {
         context.terminal.status(&sentence(problem));
     }
-    let (rows, tasks, problems) = (dataset.rows, dataset.commit_tasks.len(), dataset.problems.len());
-    context.terminal.status(&format!("read {rows} rows: {tasks} tasks, {problems} problems"));
+    let rows = usize::try_from(dataset.rows).unwrap_or(usize::MAX);
+    let (tasks, problems) = (dataset.commit_tasks.len(), dataset.problems.len());
+    context.terminal.status(&format!(
+        "read {}: {}, {}",
+        counted(rows, "row"),
+        counted(tasks, "task"),
+        counted(problems, "problem")
+    ));
     if problems == 0 { Exit::Success } else { Exit::SomeFailed }
+}
+
+/// Returns a count with its noun.
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// Returns a problem as one line: file, row, what is wrong. The message names the column.

@@ -30,13 +30,15 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, CommandError> {
     let file = File::open(path).map_err(|error| open_error(path, &error))?;
     if file.metadata().is_ok_and(|data| data.is_dir()) {
         let message = format!("`{}` is a folder, and a file is asked for", path.display());
-        return Err(CommandError::new(Exit::Usage, message));
+        let hint = format!("name files in it, as in `{}`", path.join("*").display());
+        return Err(CommandError::new(Exit::Usage, message).hint(hint));
     }
     Ok(Box::new(file))
 }
 
 fn open_error(path: &Path, error: &io::Error) -> CommandError {
-    CommandError::new(Exit::Usage, format!("cannot open `{}`: {error}", path.display()))
+    let failed = CommandError::new(Exit::Usage, format!("cannot open `{}`: {error}", path.display()));
+    failed.hint("name a file that is there and may be read, or `-` for standard input")
 }
 
 /// Returns the error of a file that can't be read to its end.

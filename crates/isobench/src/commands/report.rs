@@ -7,19 +7,19 @@ use isobench_report::terminal::{self, Style};
 use isobench_report::{csv, html, markdown, view};
 use isobench_schema::format;
 use isobench_schema::verdict::Judgement;
-use isobench_store::write_atomically;
+use isobench_store::{layout, write_atomically};
 
 use super::{Context, report_legacy};
 use crate::args::{FormatArg, ReportArgs};
-use crate::evidence;
 use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::{evidence, legacy_files};
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, context: Context) -> Result<Exit, CommandError> {
     let format = if context.json { FormatArg::Json } else { args.format };
     let text = match report_legacy::kind(&args.run) {
         Some(kind) => report_legacy::page(&args.run, kind, format, style(context))?,
-        None => render(&evidence::judgement(&args.run)?, format, style(context))?,
+        None => render(&judgement(&args.run)?, format, style(context))?,
     };
     match &args.out {
         Some(path) => {
@@ -29,6 +29,17 @@ pub(crate) fn run(args: &ReportArgs, context: Context) -> Result<Exit, CommandEr
         None => context.terminal.data(&text),
     }
     Ok(Exit::Success)
+}
+
+/// Returns the judgement of a run; results that aren't imported yet are told apart from what is no run.
+fn judgement(run: &Path) -> Result<Judgement, CommandError> {
+    let is_run = run.join(layout::PLAN).is_file();
+    if !is_run && legacy_files::looks_legacy(run) {
+        let message = format!("`{}` holds results of an earlier system, which aren't imported yet", run.display());
+        let hint = format!("report on what `isobench import {} --out FILE.jsonl` writes", run.display());
+        return Err(CommandError::new(Exit::Usage, message).hint(hint));
+    }
+    evidence::judgement(run)
 }
 
 fn render(judgement: &Judgement, format: FormatArg, style: Style) -> Result<String, CommandError> {

@@ -68,7 +68,7 @@ fn retry(part: RetryPart, group: &RetryGroup) -> Markup {
     html! { tr {
         td.number { (group.names.len()) }
         th scope="row" { bdi { (clean(&group.class)) } }
-        td.text { (part.title()) ": " bdi { (change(group)) } " (" (fix(group.fix)) ")" }
+        td.text { (part.title()) ": " bdi { (change(group)) } @if part != RetryPart::Never { " (" (fix(group.fix)) ")" } }
         td { (actor(group.actor)) }
         td.text { bdi { (names(&group.names)) } }
     } }

@@ -26,7 +26,7 @@ pub fn coverage(coverage: &Coverage) -> String {
 
 fn step(step: &CoverageStep) -> Vec<String> {
     let loss = |loss: &isobench_schema::coverage::CoverageLoss| {
-        format!("{} {}: {}", loss.names.len(), sentence(&reason(loss)), names(&loss.names))
+        format!("**{}** {}: {}", loss.names.len(), sentence(&reason(loss)), names(&loss.names))
     };
     let lost: Vec<String> = step.lost.iter().map(loss).collect();
     let lost = if lost.is_empty() { dash() } else { lost.join("<br>") };

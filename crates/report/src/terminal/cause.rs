@@ -1,6 +1,6 @@
 //! Why something failed, as a terminal page.
 
-use isobench_schema::cause::{Cause, Confidence};
+use isobench_schema::cause::{Blame, Cause, Confidence, Fix, FixKind};
 
 use super::Style;
 use super::assessment::labelled;
@@ -22,17 +22,13 @@ pub fn cause(title: &str, cause: &Cause, style: Style) -> String {
     };
     labelled(&mut out, &label("cause"), tone, &clean(&cause.cause), style);
     style.paragraph(&mut out, &label("class"), &kind(cause));
-    let kind_of_fix = match cause.fix.recipes.as_slice() {
-        [] => cause.fix.kind.to_string(),
-        recipes => format!("recipe {}", recipes.iter().map(|id| clean(id)).collect::<Vec<_>>().join(", ")),
-    };
-    style.paragraph(&mut out, &label("fix"), &format!("{} ({kind_of_fix})", clean(&cause.fix.advice)));
+    style.paragraph(&mut out, &label("fix"), &fix(&cause.fix));
     if cause.transient {
         style.paragraph(&mut out, &label("again"), "the same again may well succeed");
     }
     if let Some(blame) = cause.blame {
         let arms: Vec<String> = cause.arms.iter().map(ToString::to_string).collect();
-        style.paragraph(&mut out, &label("arms"), &format!("{} ({blame})", arms.join(", ")));
+        style.paragraph(&mut out, &label("arms"), &format!("{}: {}", arms.join(", "), whose(blame)));
     }
     for line in &cause.evidence {
         let place = format!("{}:{}", clean(&line.file), line.line);
@@ -41,9 +37,39 @@ pub fn cause(title: &str, cause: &Cause, style: Style) -> String {
     }
     if !cause.consequences.is_empty() {
         let ids: Vec<String> = cause.consequences.iter().map(|id| clean(id)).collect();
-        style.paragraph(&mut out, &label("then"), &ids.join(", "));
+        let one = ids.first().map(String::as_str).unwrap_or_default();
+        style.paragraph(&mut out, &label("also seen"), &format!("{} (`isobench explain {one}`)", ids.join(", ")));
     }
     out
+}
+
+/// Returns what would mend it, and of what kind that is.
+fn fix(fix: &Fix) -> String {
+    let advice = clean(&fix.advice);
+    if !fix.recipes.is_empty() {
+        let recipes: Vec<String> = fix.recipes.iter().map(|id| clean(id)).collect();
+        return format!("{advice} (recipe {})", recipes.join(", "));
+    }
+    match fix.kind {
+        FixKind::None | FixKind::LookElsewhere => advice,
+        FixKind::Recipe
+        | FixKind::Option
+        | FixKind::Devices
+        | FixKind::DatasetEdit
+        | FixKind::Build
+        | FixKind::Machine
+        | FixKind::Retry => format!("{advice} ({})", fix.kind),
+    }
+}
+
+/// Returns what the arms that it hit say of whose fault it is.
+fn whose(blame: Blame) -> &'static str {
+    match blame {
+        Blame::Shared => "every arm that got as far has it",
+        Blame::Arm => "the baseline hasn't it, so that it is this change's own",
+        Blame::Infrastructure => "it speaks against the machine, not against a change",
+        Blame::Unclear => "no other arm shows whose it is",
+    }
 }
 
 /// Returns stage, class, signature and how sure it is.
@@ -55,7 +81,7 @@ fn kind(cause: &Cause) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isobench_schema::cause::{Blame, CauseLine, CauseStage, Fix, FixKind};
+    use isobench_schema::cause::{CauseLine, CauseStage};
     use isobench_schema::ids::ArmId;
 
     #[test]
@@ -87,10 +113,10 @@ task-1
   cause      the installed transformers has a config named `aimv2` of its own
   class      dependency-too-new, stage import, signature B1, confidence high
   fix        install transformers below 4.54 (recipe transformers-without-aimv2)
-  arms       baseline, human (shared)
+  arms       baseline, human: every arm that got as far has it
     server.stderr:41
       ValueError: 'aimv2' is already used
-  then       E8
+  also seen  E8 (`isobench explain E8`)
 ";
         assert_eq!(cause("task-1", &found, Style { width: 82, color: false }), expected);
     }

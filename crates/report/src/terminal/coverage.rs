@@ -67,14 +67,13 @@ fn one_part(out: &mut String, coverage: &Coverage, part: RetryPart, style: Style
 }
 
 fn one_group(out: &mut String, group: &RetryGroup, style: Style) {
-    let text = format!(
-        "{} ({}, {}): {}: {}",
-        clean(&group.class),
-        fix(group.fix),
-        actor(group.actor),
-        change(group),
-        some_of(&cleaned(&group.names), NAMED)
-    );
+    let kind = match RetryPart::of(group) {
+        RetryPart::Again | RetryPart::Changed | RetryPart::Unclear => {
+            format!(" ({}, {})", fix(group.fix), actor(group.actor))
+        }
+        RetryPart::Never => String::new(),
+    };
+    let text = format!("{}{kind}: {}: {}", clean(&group.class), change(group), some_of(&cleaned(&group.names), NAMED));
     style.paragraph(out, &format!("         {:>5}  ", group.names.len()), &text);
 }
 

@@ -1,6 +1,6 @@
 //! What a file of benchmark output says, as a terminal page.
 
-use isobench_schema::reading::{MetricValue, Reading};
+use isobench_schema::reading::{MetricValue, Reading, ReadingProblemKind};
 
 use super::Style;
 use super::assessment::labelled;
@@ -40,7 +40,10 @@ pub fn reading(file: &str, reading: &Reading, style: Style) -> String {
             labelled(&mut out, "  no measurement: ", Tone::Bad, &text, style);
         }
         None if reading.metrics.is_empty() => labelled(&mut out, "  ", Tone::Absent, "no values", style),
-        None => labelled(&mut out, "  a measurement", Tone::Good, "", style),
+        None => labelled(&mut out, "  ", Tone::Good, "a measurement", style),
+    }
+    if let Some(next) = reading.problem.as_ref().and_then(|problem| next(problem.kind)) {
+        style.paragraph(&mut out, "  next: ", next);
     }
     for note in &reading.notes {
         style.paragraph(&mut out, "  note: ", &clean(note));
@@ -61,6 +64,24 @@ pub fn reading(file: &str, reading: &Reading, style: Style) -> String {
         reading.engine_log.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect();
     values(&mut out, "from the engine's log, no result", &log, style);
     out
+}
+
+/// Returns where more about a problem is to be found.
+fn next(kind: ReadingProblemKind) -> Option<&'static str> {
+    match kind {
+        ReadingProblemKind::ToolFailed => Some("`isobench classify` says why, and what would mend it"),
+        ReadingProblemKind::NotAResult => {
+            Some("docs/formats-read.md lists the results that are read; `isobench classify` looks for a failure")
+        }
+        ReadingProblemKind::NothingCompleted | ReadingProblemKind::SomeFailed => {
+            Some("`isobench classify` with the logs of server and client says why requests failed")
+        }
+        ReadingProblemKind::Broken
+        | ReadingProblemKind::NothingMeasured
+        | ReadingProblemKind::NotANumber
+        | ReadingProblemKind::Contradictory
+        | ReadingProblemKind::EngineLogOnly => None,
+    }
 }
 
 fn values(out: &mut String, title: &'static str, rows: &[(&str, String)], style: Style) {
@@ -85,7 +106,7 @@ fn text(value: &MetricValue) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isobench_schema::reading::{ReadingProblem, ReadingProblemKind};
+    use isobench_schema::reading::ReadingProblem;
 
     #[test]
     fn a_reading_says_what_it_is_before_its_values() {
@@ -114,6 +135,8 @@ mod tests {
 client.log
   vllm bench serve · vllm-serve-table · v0.11.1..
   no measurement: `Failed requests` is 3, and must be 0 (some-failed, line 12)
+  next: `isobench classify` with the logs of server and client says why requests
+        failed
   note: the last of 2 results
   note: it holds results of vllm-latency too; `--tool` reads them
   metric                  value
@@ -125,5 +148,16 @@ client.log
   engine_log_last_generation_throughput   51.2
 ";
         assert_eq!(page, expected);
+    }
+
+    #[test]
+    fn a_measurement_is_called_one() {
+        let found = Reading {
+            tool: Some("vllm-latency".into()),
+            metrics: [("avg_latency_s".to_owned(), MetricValue::Number(1.5))].into(),
+            ..Reading::default()
+        };
+        let page = reading("a.log", &found, Style { width: 80, color: false });
+        assert_eq!(page, "a.log\n  vllm-latency\n  a measurement\n  metric         value\n  avg_latency_s    1.5\n");
     }
 }
