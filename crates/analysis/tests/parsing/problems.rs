@@ -148,3 +148,42 @@ fn files_of_other_kinds_are_named() {
     let message = "the file is compressed by gzip: decompress it first";
     assert_eq!(said(b"\x1f\x8b\x08\0\0\0\0\0\x02\xff"), Some((NotAResult, message.to_owned(), None)));
 }
+
+#[test]
+fn lines_of_two_results_that_run_into_each_other_give_no_value() {
+    for (text, metric, tool, line) in [
+        (
+            "Avg latency: 1.0 seconds\n10% percentile latency: 0.9 seconds\n10% percentile latency: 1.9 seconds\n",
+            "p10_latency_s",
+            "vllm-latency",
+            3,
+        ),
+        (
+            "batch size: 16\nlatency: 1.21 s\nlatency: 2.21 s\noutput throughput: 105.79 token/s\n\
+             (input + output) throughput: 13646.28 token/s\n",
+            "latency_s",
+            "sglang-one-batch-server",
+            3,
+        ),
+    ] {
+        let message = format!("`{metric}` stands twice in one result of `{tool}`, with different values");
+        check(text, Broken, &message, Some(line));
+        assert!(read(text.as_bytes()).metrics.is_empty());
+    }
+    let same = "Avg latency: 1.0 seconds\n10% percentile latency: 0.9 seconds\n10% percentile latency: 0.9 seconds\n";
+    assert_eq!(read(same.as_bytes()).problem, None);
+}
+
+#[test]
+fn exceptions_in_groups_and_without_a_message_are_named() {
+    check(
+        "  + Exception Group Traceback (most recent call last):\n  |   File \"x\", line 1\n  \
+         | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)\n  +-+---------------- 1 ----------------\n    \
+         | Traceback (most recent call last):\n    |   File \"y\", line 2\n    | ValueError: bad\n    +------------\n",
+        ToolFailed,
+        "the tool stopped with `ValueError: bad`",
+        Some(7),
+    );
+    let text = "Traceback (most recent call last):\n  File \"x\", line 1, in y\nStopIteration\n";
+    check(text, ToolFailed, "the tool stopped with `StopIteration`", Some(3));
+}
