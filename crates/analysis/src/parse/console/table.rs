@@ -82,8 +82,8 @@ pub(super) struct Table {
     offline: Evidence,
     in_cache_report: bool,
     has_padding: bool,
-    /// Whether rows of another table stand between its own, so that none can be told from them.
-    is_mixed: bool,
+    /// The line of the first row of another table between its own, from which none can be told then.
+    mixed_at: Option<u64>,
     problem: Option<ReadingProblem>,
     is_closed: bool,
 }
@@ -118,7 +118,7 @@ impl Table {
             offline: Evidence::new(Printer::SglangOffline),
             in_cache_report: false,
             has_padding: false,
-            is_mixed: false,
+            mixed_at: None,
             problem: None,
             is_closed: false,
         })
@@ -202,7 +202,7 @@ impl Table {
             Some(earlier) if earlier.value != row.value => {
                 let message = format!("`{label}:` stands twice in one table, with different values");
                 self.problem.get_or_insert(broken(message, row.line));
-                self.is_mixed = true;
+                self.mixed_at.get_or_insert(row.line);
             }
             Some(_) => {}
             None => {
@@ -256,7 +256,7 @@ impl Table {
                 }
             }
         }
-        if self.is_mixed {
+        if self.mixed_at.is_some() {
             self.rows.clear();
         }
         Found {
