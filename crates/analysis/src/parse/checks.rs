@@ -41,10 +41,20 @@ impl Values<'_> {
     }
 
     fn nothing_completed(&self) -> Option<ReadingProblem> {
-        let completed = self.number("completed")?;
+        let Some(completed) = self.number("completed") else { return self.nothing_processed() };
         (completed <= 0.0).then(|| {
             let message = "`completed` is 0: no request was answered, so that nothing was measured".to_owned();
             self.found(ReadingProblemKind::NothingCompleted, "completed", message)
+        })
+    }
+
+    /// Looks at the rate of those who don't print how many requests were answered.
+    fn nothing_processed(&self) -> Option<ReadingProblem> {
+        let rate = self.number("total_token_throughput")?;
+        (rate == 0.0).then(|| {
+            let message =
+                "`total_token_throughput` is 0: no token was processed, so that nothing was measured".to_owned();
+            self.found(ReadingProblemKind::NothingCompleted, "total_token_throughput", message)
         })
     }
 
@@ -149,6 +159,12 @@ mod tests {
         use ReadingProblemKind::{Contradictory, NotANumber, NothingCompleted, SomeFailed};
         let nothing = "`completed` is 0: no request was answered, so that nothing was measured";
         check(&[("completed", 0.0), ("mean_ttft_ms", f64::NAN)], None, Some((NothingCompleted, nothing)));
+        let no_token = "`total_token_throughput` is 0: no token was processed, so that nothing was measured";
+        check(
+            &[("request_throughput", 0.0), ("total_token_throughput", 0.0)],
+            None,
+            Some((NothingCompleted, no_token)),
+        );
         let failed = "`failed` is 3, expected 0: the values are of the other requests";
         check(&[("completed", 197.0), ("failed", 3.0)], None, Some((SomeFailed, failed)));
         let short = "`completed` is 197, but 200 requests were asked for";

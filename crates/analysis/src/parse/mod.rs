@@ -18,7 +18,7 @@ use isobench_schema::reading::{Reading, ReadingProblem, ReadingProblemKind};
 use binding::Binding;
 use console::Console;
 use json::Outcome;
-use start::{Start, Tee};
+use start::{Beginning, Start, Tee};
 
 /// How much is read at once, in bytes.
 const CHUNK: usize = 1 << 16;
@@ -31,7 +31,21 @@ const CHUNK: usize = 1 << 16;
 /// # Errors
 ///
 /// Only those of `input`. What it holds never is an error.
-pub fn read(mut input: impl io::Read, binding: &Binding) -> io::Result<Reading> {
+pub fn read(input: impl io::Read, binding: &Binding) -> io::Result<Reading> {
+    let mut beginning = Beginning::new(input);
+    let mut reading = read_text(&mut beginning, binding)?;
+    // What says nothing may be no text at all.
+    if let Some(problem) = reading.problem.as_mut().filter(|_| reading.format.is_none())
+        && problem.kind == ReadingProblemKind::NotAResult
+        && let Some(message) = beginning.disguise()
+    {
+        message.clone_into(&mut problem.message);
+        problem.line = None;
+    }
+    Ok(reading)
+}
+
+fn read_text(mut input: impl io::Read, binding: &Binding) -> io::Result<Reading> {
     let (head, start) = Start::of(&mut input)?;
     let mut console = Console::new(binding);
     let mut chunk = vec![0; CHUNK];

@@ -53,6 +53,48 @@ impl Start {
     }
 }
 
+/// How many bytes tell that a file is none of text.
+const TELLING: usize = 8;
+
+/// A reader that keeps the first bytes that it reads.
+pub(super) struct Beginning<R> {
+    input: R,
+    first: Vec<u8>,
+}
+
+impl<R: Read> Beginning<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input, first: Vec::new() }
+    }
+
+    /// Returns what the file is and what is to be done with it, in words for people, if it is none of text in UTF-8.
+    pub(super) fn disguise(&self) -> Option<&'static str> {
+        match self.first.as_slice() {
+            [0x1f, 0x8b, ..] => Some("the file is compressed by gzip: decompress it first"),
+            [b'B', b'Z', b'h', ..] => Some("the file is compressed by bzip2: decompress it first"),
+            [0xfd, b'7', b'z', b'X', b'Z', ..] => Some("the file is compressed by xz: decompress it first"),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("the file is compressed by Zstandard: decompress it first"),
+            [b'P', b'K', 3, 4, ..] => Some("the file is a ZIP archive: unpack it first"),
+            [0xff, 0xfe, _, 0, ..]
+            | [0xfe, 0xff, 0, ..]
+            | [1..=0xff, 0, 1..=0xff, 0, ..]
+            | [0, 1..=0xff, 0, 1..=0xff, ..] => {
+                Some("the text is in UTF-16, as PowerShell writes it: convert it to UTF-8 first")
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<R: Read> Read for Beginning<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(into)?;
+        let room = TELLING.saturating_sub(self.first.len());
+        self.first.extend(into.iter().take(count.min(room)));
+        Ok(count)
+    }
+}
+
 /// A reader that gives all it reads to a reader of console output, too.
 pub(super) struct Tee<'a, R> {
     head: &'a [u8],
@@ -77,6 +119,31 @@ impl<R: Read> Read for Tee<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_that_are_no_text_are_told() {
+        for (bytes, word) in [
+            (&b"\x1f\x8b\x08\0\0"[..], Some("gzip")),
+            (b"BZh91AY", Some("bzip2")),
+            (b"\xfd7zXZ\0", Some(" xz")),
+            (b"\x28\xb5\x2f\xfd\x04", Some("Zstandard")),
+            (b"PK\x03\x04", Some("ZIP")),
+            (b"\xff\xfe=\0=\0", Some("UTF-16")),
+            (b"\xfe\xff\0=", Some("UTF-16")),
+            (b"{\0\"\0d\0", Some("UTF-16")),
+            (b"\0{\0\"", Some("UTF-16")),
+            (b"\0\0\0\0====", None),
+            (b"BZ", None),
+            (b"====", None),
+            (b"", None),
+        ] {
+            let mut beginning = Beginning::new(bytes);
+            io::copy(&mut beginning, &mut io::sink()).expect("a slice can be read");
+            let told = beginning.disguise();
+            assert_eq!(told.is_some(), word.is_some(), "{}", bytes.escape_ascii());
+            assert!(told.unwrap_or_default().contains(word.unwrap_or_default()), "{told:?}");
+        }
+    }
 
     #[test]
     fn what_begins_as_json_does_is_told_from_what_loggers_begin_with() {

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 
 /// Returns a line as text: invalid UTF-8 replaced, escape sequences and other control characters but tabs left out.
+///
+/// Colours say nothing of the text. Anything else may have moved the cursor or may be what is left of other characters:
+/// between two characters of a number, `\u{fffd}` stands for it, so that no number is made of two pieces.
 pub fn clean(bytes: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(bytes);
     if text.bytes().any(|byte| (byte < b' ' && byte != b'\t') || byte == 0x7f) || text.contains('\u{9b}') {
@@ -15,50 +18,74 @@ pub fn clean(bytes: &[u8]) -> Cow<'_, str> {
 fn without_controls(text: &str) -> String {
     let mut left = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
+    let mut is_joined = true;
     while let Some(character) = characters.next() {
-        match character {
-            '\u{1b}' => match characters.peek() {
-                Some('[') => {
-                    characters.next();
-                    skip_control_sequence(&mut characters);
-                }
-                Some(']') => {
-                    characters.next();
-                    skip_system_command(&mut characters);
-                }
-                // Two-character sequences, such as the choice of a character set, which takes one more.
-                Some('(' | ')') => {
-                    characters.next();
-                    characters.next();
-                }
-                Some(_) => {
-                    characters.next();
-                }
-                None => {}
-            },
-            '\u{9b}' => skip_control_sequence(&mut characters),
-            other if other.is_control() && other != '\t' => {}
-            other => left.push(other),
+        if is_printed(character) {
+            if !is_joined && left.chars().next_back().is_some_and(|before| is_number(before, character)) {
+                left.push(char::REPLACEMENT_CHARACTER);
+            }
+            is_joined = true;
+            left.push(character);
+        } else {
+            is_joined &= skip_control(character, &mut characters);
         }
     }
     left
 }
 
+fn is_printed(character: char) -> bool {
+    character == '\t' || !character.is_control()
+}
+
+/// Returns whether two characters would be read as parts of one number.
+fn is_number(one: char, other: char) -> bool {
+    let may_be = |character: char| character.is_ascii_digit() || matches!(character, '.' | '-' | '+' | 'e' | 'E');
+    may_be(one) && may_be(other) && (one.is_ascii_digit() || other.is_ascii_digit())
+}
+
+/// Skips what belongs to a control character, and returns whether the text stays as it was written.
+fn skip_control(control: char, characters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> bool {
+    match control {
+        '\u{1b}' => match characters.next() {
+            Some('[') => skip_control_sequence(characters),
+            Some(']') => {
+                skip_system_command(characters);
+                false
+            }
+            // The choice of a character set, as `tput sgr0` writes it beside colours, takes one more.
+            Some('(' | ')') => {
+                characters.next();
+                true
+            }
+            _ => false,
+        },
+        '\u{9b}' => skip_control_sequence(characters),
+        // What the choice of a character set ends with.
+        '\u{f}' => true,
+        _ => false,
+    }
+}
+
 /// Skips the rest of a control sequence (ECMA-48, section 5.4): parameters and intermediates, then one final byte.
-fn skip_control_sequence(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+/// Returns whether the text stays as it was written: it sets colours or a mode, or erases what is behind the cursor, as
+/// compilers do after each colour.
+fn skip_control_sequence(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> bool {
+    let mut erases_before = false;
     while let Some(&character) = characters.peek() {
         match character {
             ' '..='?' => {
+                erases_before |= matches!(character, '1' | '2');
                 characters.next();
             }
             '@'..='~' => {
                 characters.next();
-                return;
+                return matches!(character, 'm' | 'h' | 'l') || (character == 'K' && !erases_before);
             }
             // No such sequence: what follows is text again.
-            _ => return,
+            _ => break,
         }
     }
+    false
 }
 
 /// Skips the rest of an operating system command, which ends with BEL or ESC `\`.
@@ -151,6 +178,14 @@ mod tests {
             (b"cut \x1b[3", "cut "),
             (b"bad \xff utf", "bad \u{fffd} utf"),
             (b"\x1b[\nx", "x"),
+            (b"8\x1b[1m12\x1b[0m.4\x1b(B\x1b[m4\x1b[K", "812.44"),
+            (b"\x1b[01;31m\x1b[Kerror\x1b[m\x1b[Kend", "errorend"),
+            (b"\x1b[2K\x1b[1G\x1b[A812.44\x1b[?25h\x08\x08", "812.44"),
+            (b"9\x08812.44", "9\u{fffd}812.44"),
+            (b"99\x1b[2K\x1b[1G812.44", "99\u{fffd}812.44"),
+            (b"812\x1b[3D.44", "812\u{fffd}.44"),
+            (b"81\x002.44", "81\u{fffd}2.44"),
+            (b"1\x1b[De5", "1\u{fffd}e5"),
         ] {
             assert_eq!(clean(line), left);
         }

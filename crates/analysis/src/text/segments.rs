@@ -8,9 +8,9 @@ pub const LONGEST: usize = 1 << 16;
 /// What ends a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// A line feed, or a carriage return and a line feed.
+    /// A line feed, with any carriage returns before it: a terminal makes two of them of Windows' line ends.
     Line,
-    /// A carriage return alone, after which a terminal would write over the line.
+    /// Carriage returns alone, after which a terminal would write over the line.
     Return,
     /// Nothing: the input ends here, and more may have been written.
     Input,
@@ -39,6 +39,7 @@ pub struct Segments {
     line: u64,
     begin: u64,
     read: u64,
+    /// Whether carriage returns were the last bytes that were read.
     after_return: bool,
 }
 
@@ -52,34 +53,15 @@ impl Segments {
     /// Gives each segment that ends within `bytes`, in order.
     pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Segment<'_>)) {
         let mut rest = bytes;
-        if self.after_return && !rest.is_empty() {
-            // A carriage return was the last byte of what came before: only now it shows whether it ends a line.
-            self.after_return = false;
-            let end = if rest.first() == Some(&b'\n') { End::Line } else { End::Return };
-            self.give(&[], end, &mut each);
-            if end == End::Line {
-                rest = rest.get(1..).unwrap_or_default();
-                self.read += 1;
-            }
-            self.begin = self.read;
+        if self.after_return {
+            let Some(left) = self.end_returns(rest, &[], &mut each) else { return };
+            rest = left;
         }
         while let Some(place) = memchr2(b'\n', b'\r', rest) {
             let (piece, tail) = rest.split_at(place);
-            let (end, ending) = match tail {
-                [b'\n', ..] => (End::Line, 1),
-                [b'\r', b'\n', ..] => (End::Line, 2),
-                [b'\r'] => {
-                    self.hold(piece);
-                    self.read += piece.len() as u64 + 1;
-                    self.after_return = true;
-                    return;
-                }
-                _ => (End::Return, 1),
-            };
-            self.give(piece, end, &mut each);
-            self.read += (piece.len() + ending) as u64;
-            self.begin = self.read;
-            rest = tail.get(ending..).unwrap_or_default();
+            self.read += piece.len() as u64;
+            let Some(left) = self.end_returns(tail, piece, &mut each) else { return };
+            rest = left;
         }
         self.hold(rest);
         self.read += rest.len() as u64;
@@ -92,6 +74,29 @@ impl Segments {
         } else if !self.held.is_empty() {
             self.give(&[], End::Input, &mut each);
         }
+    }
+
+    /// Ends a segment, whose last bytes `piece` are, by the carriage returns and the line feed at the beginning of `bytes`.
+    /// Returns what is left, or nothing if only the next byte shows what ends it.
+    fn end_returns<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        piece: &[u8],
+        each: &mut impl FnMut(Segment<'_>),
+    ) -> Option<&'a [u8]> {
+        let returns = bytes.iter().take_while(|byte| **byte == b'\r').count();
+        let left = bytes.get(returns..).unwrap_or_default();
+        self.read += returns as u64;
+        self.after_return = left.is_empty();
+        if self.after_return {
+            self.hold(piece);
+            return None;
+        }
+        let line = left.strip_prefix(b"\n");
+        self.give(piece, if line.is_some() { End::Line } else { End::Return }, each);
+        self.read += u64::from(line.is_some());
+        self.begin = self.read;
+        Some(line.unwrap_or(left))
     }
 
     fn hold(&mut self, piece: &[u8]) {
@@ -143,9 +148,7 @@ mod tests {
             (2, 9, "three", End::Line),
             (3, 15, "", End::Line),
             (4, 16, "", End::Return),
-            (4, 17, "", End::Return),
-            (4, 18, "four", End::Return),
-            (4, 23, "", End::Line),
+            (4, 18, "four", End::Line),
             (5, 25, "five", End::Input),
         ];
         let expected: Vec<_> = expected.map(|(line, at, text, end)| (line, at, text.to_owned(), end, false)).into();

@@ -96,10 +96,35 @@ fn line_ends_of_windows_and_colours_change_nothing() {
             .collect();
         let labels: String =
             plain.split_inclusive('\n').map(|line| line.replacen(':', "\x1b[0m:\x1b[36m", 1)).collect();
-        for (what, changed) in
-            [("line ends", text.replace('\n', "\r\n")), ("coloured lines", coloured), ("coloured labels", labels)]
-        {
+        for (what, changed) in [
+            ("line ends", text.replace('\n', "\r\n")),
+            ("line ends behind a terminal", text.replace('\n', "\r\r\n")),
+            ("coloured lines", coloured),
+            ("coloured labels", labels),
+        ] {
             assert_eq!(read(changed.as_bytes()).metrics, whole.metrics, "{}: {what}", sample.name);
+        }
+    }
+}
+
+#[test]
+fn no_number_is_made_of_pieces_between_which_the_cursor_moved() {
+    for sample in console_samples() {
+        let truth = Truth::of(sample);
+        let text = String::from_utf8(sample.bytes.clone()).expect("samples are text");
+        for control in ["\x08", "\0", "\x1b[1D", "\x1b[2K\x1b[1G", "\x1b[1K", "\x1b[A", "\x1b7"] {
+            // Before the first digit of each value, as if other digits had been written over.
+            let mut changed = String::new();
+            for line in text.split_inclusive('\n') {
+                match line.rfind(|c: char| c.is_ascii_digit()) {
+                    Some(place) => {
+                        let (before, digit) = line.split_at(place);
+                        changed = changed + before + "7" + control + digit;
+                    }
+                    None => changed.push_str(line),
+                }
+            }
+            truth.check(&read(changed.as_bytes()), &|| format!("{}: {control:?}", sample.name));
         }
     }
 }

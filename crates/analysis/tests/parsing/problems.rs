@@ -88,6 +88,16 @@ fn broken_results_name_the_label_and_what_was_expected() {
     let twice = format!("{HEADING}{}{}{RULE}", row("Mean TTFT (ms):", "1.00"), row("Mean TTFT (ms):", "2.00"));
     check(&twice, Broken, "`Mean TTFT (ms):` stands twice in one table, with different values", Some(3));
     assert!(read(twice.as_bytes()).metrics.is_empty());
+    // What stands there once may be a row of either table.
+    let rows = ["1.00", "2.00"].map(|value| row("Mean TTFT (ms):", value)).concat();
+    let mixed = format!("{HEADING}{}{}{rows}{RULE}", row("Successful requests:", "7"), row("Concurrency:", "2.50"));
+    assert!(read(mixed.as_bytes()).metrics.is_empty());
+    check(
+        &format!("{HEADING}{}{RULE}", row("Mean TTFT (ms):", "0.00")),
+        Broken,
+        "the row `Successful requests:` is missing, so that nothing shows what was measured",
+        Some(1),
+    );
     let short =
         format!("{HEADING}{}Mean TTFT (ms):                          812.4\n{RULE}", row("Successful requests:", "7"));
     check(
@@ -127,4 +137,53 @@ fn engine_lines_are_under_names_of_their_own() {
     assert!(reading.is_measurement());
     assert_eq!(reading.metrics.len(), 1);
     assert_eq!(reading.engine_log.get("engine_log_last_generation_throughput"), Some(&51.2));
+}
+
+#[test]
+fn files_of_other_kinds_are_named() {
+    let utf16: Vec<u8> = "Avg latency: 1.5 seconds\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let message = "the text is in UTF-16, as PowerShell writes it: convert it to UTF-8 first";
+    let said = |bytes: &[u8]| read(bytes).problem.map(|problem| (problem.kind, problem.message, problem.line));
+    assert_eq!(said(&utf16), Some((NotAResult, message.to_owned(), None)));
+    let message = "the file is compressed by gzip: decompress it first";
+    assert_eq!(said(b"\x1f\x8b\x08\0\0\0\0\0\x02\xff"), Some((NotAResult, message.to_owned(), None)));
+}
+
+#[test]
+fn lines_of_two_results_that_run_into_each_other_give_no_value() {
+    for (text, metric, tool, line) in [
+        (
+            "Avg latency: 1.0 seconds\n10% percentile latency: 0.9 seconds\n10% percentile latency: 1.9 seconds\n",
+            "p10_latency_s",
+            "vllm-latency",
+            3,
+        ),
+        (
+            "batch size: 16\nlatency: 1.21 s\nlatency: 2.21 s\noutput throughput: 105.79 token/s\n\
+             (input + output) throughput: 13646.28 token/s\n",
+            "latency_s",
+            "sglang-one-batch-server",
+            3,
+        ),
+    ] {
+        let message = format!("`{metric}` stands twice in one result of `{tool}`, with different values");
+        check(text, Broken, &message, Some(line));
+        assert!(read(text.as_bytes()).metrics.is_empty());
+    }
+    let same = "Avg latency: 1.0 seconds\n10% percentile latency: 0.9 seconds\n10% percentile latency: 0.9 seconds\n";
+    assert_eq!(read(same.as_bytes()).problem, None);
+}
+
+#[test]
+fn exceptions_in_groups_and_without_a_message_are_named() {
+    check(
+        "  + Exception Group Traceback (most recent call last):\n  |   File \"x\", line 1\n  \
+         | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)\n  +-+---------------- 1 ----------------\n    \
+         | Traceback (most recent call last):\n    |   File \"y\", line 2\n    | ValueError: bad\n    +------------\n",
+        ToolFailed,
+        "the tool stopped with `ValueError: bad`",
+        Some(7),
+    );
+    let text = "Traceback (most recent call last):\n  File \"x\", line 1, in y\nStopIteration\n";
+    check(text, ToolFailed, "the tool stopped with `StopIteration`", Some(3));
 }

@@ -202,3 +202,13 @@ fn an_error_of_the_input_is_no_reading() {
     let error = read(input, &Binding::default()).expect_err("the input can't be read");
     assert_eq!(error.to_string(), "the disk is gone");
 }
+
+#[test]
+fn of_results_in_one_list_the_last_one_counts() {
+    let found = reading(format!("[{RESULT}}},\n{}}}]", RESULT.replace("8.5", "9.5")));
+    assert_eq!(found.problem, None);
+    assert_eq!(found.metrics.get("mean_ttft_ms"), Some(&MetricValue::Number(9.5)));
+    assert_eq!(found.notes, ["2 results are in the file, of which the last counts"]);
+    let failed = format!("[{RESULT}}},\n{}}}]", RESULT.replace("\"completed\": 200", "\"completed\": 0"));
+    check(failed, Some(("nothing-completed", "no request was completed, of 200")), 5);
+}

@@ -130,7 +130,7 @@ pub(super) const LABELS: &[Label] = &[
         "total_token_throughput",
         PrintedBy {
             vllm: Some(from("v0.13.0")),
-            sglang: Some(from("v0.3.6.post1")),
+            sglang: Some(from("v0.3.5.post2")),
             offline: Some(from("v0.3.5.post2")),
         },
     ),
@@ -281,7 +281,7 @@ pub(super) const MISSING: &[Missing] = &[
     missing(Printer::SglangServe, "peak_concurrent_requests", "completed", "v0.5.5.post3"),
     missing(Printer::SglangServe, "total_input_text_tokens", "completed", "v0.5.3"),
     missing(Printer::SglangServe, "concurrency", "completed", "v0.4.1.post7"),
-    missing(Printer::SglangServe, "total_token_throughput", "output_throughput", "v0.3.6"),
+    missing(Printer::SglangServe, "total_token_throughput", "output_throughput", "v0.3.5.post1"),
     missing(Printer::SglangServe, "p99_e2el_ms", "mean_e2el_ms", "v0.5.7"),
     missing(Printer::SglangServe, "p95_e2el_ms", "mean_e2el_ms", "v0.5.13.post1"),
     missing(Printer::SglangServe, "mean_e2el_ms", "completed", "v0.1.22"),

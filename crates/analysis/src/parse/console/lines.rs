@@ -25,6 +25,8 @@ struct Begun {
     metrics: BTreeMap<String, MetricValue>,
     lines: BTreeMap<String, u64>,
     steps: u32,
+    /// The first metric that stands there twice with different values, and the line of the second.
+    twice: Option<(String, u64)>,
     is_cut: bool,
     asked: Option<u64>,
 }
@@ -125,7 +127,7 @@ fn best<'a>(group: &'static Group, text: &'a str, line: &Line<'_>) -> Option<(&'
 impl Begun {
     fn new(group: &'static Group, line: u64, asked: Option<u64>) -> Self {
         let (metrics, lines) = (BTreeMap::new(), BTreeMap::new());
-        Self { group, line, versions: group.versions, metrics, lines, steps: 0, is_cut: false, asked }
+        Self { group, line, versions: group.versions, metrics, lines, steps: 0, twice: None, is_cut: false, asked }
     }
 
     fn take(&mut self, of: &LineOf, filled: &Filled<'_>, line: u64) {
@@ -149,8 +151,16 @@ impl Begun {
                 Value::Number(number) | Value::Percent(number) => MetricValue::Number(*number),
                 Value::NotSet | Value::NotANumber(_) => MetricValue::NotANumber,
             };
-            self.lines.insert(name.clone(), line);
-            self.metrics.insert(name, value);
+            match self.metrics.get(&name) {
+                Some(earlier) if *earlier != value => {
+                    self.twice.get_or_insert((name, line));
+                }
+                Some(_) => {}
+                None => {
+                    self.lines.insert(name.clone(), line);
+                    self.metrics.insert(name, value);
+                }
+            }
         }
     }
 
@@ -181,11 +191,23 @@ impl Begun {
             // It may be of the warm-up as well.
             self.metrics.clear();
         }
-        let problem = expected.map(|expected| ReadingProblem {
+        let mut problem = expected.map(|expected| ReadingProblem {
             kind: ReadingProblemKind::Broken,
             message: format!("the result of `{}` isn't whole: {expected} is missing", self.group.tool),
             line: Some(self.line),
         });
+        if let Some((metric, line)) = self.twice.take() {
+            // Two results run into each other: what stands there once may be of either.
+            self.metrics.clear();
+            problem = Some(ReadingProblem {
+                kind: ReadingProblemKind::Broken,
+                message: format!(
+                    "`{metric}` stands twice in one result of `{}`, with different values",
+                    self.group.tool
+                ),
+                line: Some(line),
+            });
+        }
         let mut versions = self.versions;
         for (metric, last) in self.group.missing {
             let narrowed = versions.and(VersionRange::to(last));

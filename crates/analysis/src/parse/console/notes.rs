@@ -91,6 +91,8 @@ impl Notes {
     /// Reads a traceback to the exception that it ends with. The first one that was printed is the innermost cause.
     fn traceback(&mut self, text: &str, number: u64) {
         let text = without_prefixes(text);
+        // Groups of exceptions are drawn as trees.
+        let text = if self.in_traceback { text.trim_start_matches(['|', ' ']) } else { text };
         if text.contains("Traceback (most recent call last)") {
             self.in_traceback = true;
         } else if self.in_traceback && is_exception(text) {
@@ -152,7 +154,7 @@ fn is_exception(text: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_'));
-    let kinds = ["Error", "Exception", "Interrupt", "Exit", "Timeout", "Failure", "Disconnected"];
+    let kinds = ["Error", "Exception", "Interrupt", "Exit", "Timeout", "Failure", "Disconnected", "Iteration"];
     is_name && kinds.iter().any(|kind| last.ends_with(kind))
 }
 

@@ -60,8 +60,7 @@ impl Evidence {
 /// A row that was read.
 #[derive(Debug, Clone)]
 struct Row {
-    /// `None` if it is in doubt.
-    value: Option<MetricValue>,
+    value: MetricValue,
     line: u64,
     /// Whether nothing shows that the value is all that was printed: it touches the end of a line that is too short.
     is_bare: bool,
@@ -83,6 +82,8 @@ pub(super) struct Table {
     offline: Evidence,
     in_cache_report: bool,
     has_padding: bool,
+    /// The line of the first row of another table between its own, from which none can be told then.
+    mixed_at: Option<u64>,
     problem: Option<ReadingProblem>,
     is_closed: bool,
 }
@@ -117,6 +118,7 @@ impl Table {
             offline: Evidence::new(Printer::SglangOffline),
             in_cache_report: false,
             has_padding: false,
+            mixed_at: None,
             problem: None,
             is_closed: false,
         })
@@ -190,16 +192,17 @@ impl Table {
             Value::Percent(number) => (MetricValue::Number(number), false),
             Value::NotSet | Value::NotANumber(_) => (MetricValue::NotANumber, !has_padding),
         };
-        self.keep(label, metric, Row { value: Some(value), line: line.number, is_bare });
+        self.keep(label, metric, Row { value, line: line.number, is_bare });
     }
 
-    /// Keeps a row. Two rows of one label with different values say that two tables run into each other.
+    /// Keeps a row. Two rows of one label with different values say that two tables run into each other: then the rows that
+    /// stand there once may be of either.
     fn keep(&mut self, label: &str, metric: String, row: Row) {
         match self.rows.get(&metric) {
             Some(earlier) if earlier.value != row.value => {
                 let message = format!("`{label}:` stands twice in one table, with different values");
                 self.problem.get_or_insert(broken(message, row.line));
-                self.rows.insert(metric, Row { value: None, ..row });
+                self.mixed_at.get_or_insert(row.line);
             }
             Some(_) => {}
             None => {
@@ -233,6 +236,9 @@ impl Table {
         } else if self.rows.is_empty() {
             let message = format!("the table `{}` has no row that is known", self.heading.title().trim());
             self.problem.get_or_insert(broken(message, self.line));
+        } else if !self.rows.contains_key("completed") {
+            let message = "the row `Successful requests:` is missing, so that nothing shows what was measured";
+            self.problem.get_or_insert(broken(message.to_owned(), self.line));
         }
         let evidence = self.evidence();
         let (format, tool) = match evidence.printer {
@@ -250,13 +256,16 @@ impl Table {
                 }
             }
         }
+        if self.mixed_at.is_some() {
+            self.rows.clear();
+        }
         Found {
             format,
             tool,
             versions,
             printed_by: evidence.versions,
             lines: self.rows.iter().map(|(metric, row)| (metric.clone(), row.line)).collect(),
-            metrics: self.rows.into_iter().filter_map(|(metric, row)| Some((metric, row.value?))).collect(),
+            metrics: self.rows.into_iter().map(|(metric, row)| (metric, row.value)).collect(),
             problem: self.problem,
             asked,
             line: self.line,

@@ -160,9 +160,13 @@ impl Layout {
     /// Returns the object that holds the metrics.
     pub(super) fn record<'a>(&self, document: &'a Document) -> Option<&'a Record> {
         match self.place {
-            Place::Root => Some(&document.root),
+            Place::Root => document.only_records().filter(|last| self.has_signs(last)).or(Some(&document.root)),
             Place::LastRecord => document.last.as_ref(),
         }
+    }
+
+    fn has_signs(&self, record: &Record) -> bool {
+        self.signs.iter().any(|set| set.iter().all(|path| record.get(path).is_some()))
     }
 
     /// Returns whether a document has the keys that tell this layout.

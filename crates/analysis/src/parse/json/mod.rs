@@ -2,7 +2,7 @@
 //!
 //! The tables of keys are in [`vllm`], [`sglang`] and [`clients`]. A file is told by keys that only one tool writes.
 //!
-//! *Several results in one file.* Runs append to one file, and GuideLLM and inference-benchmarker write all rates of one
+//! *Several results in one file.* Runs append to one file, people put results into one list, and GuideLLM and inference-benchmarker write all rates of one
 //! run into one. The last result counts; [`Reading::notes`] says how many there were and in which settings they differ.
 //!
 //! *Cut files.* A value counts only in an object that is closed. The last result is the one that is wanted: if it is cut,
@@ -157,8 +157,8 @@ impl Results {
         if let Some(layout) = layout {
             self.known = Some(layout);
             self.count += match layout.place {
-                layout::Place::Root => 1,
-                layout::Place::LastRecord => document.records,
+                layout::Place::Root if document.only_records().is_none() => 1,
+                layout::Place::Root | layout::Place::LastRecord => document.records,
             };
             self.differing.extend(&document.differing);
             match &self.first {

@@ -113,6 +113,13 @@ pub(super) struct Document {
     first: Option<Record>,
 }
 
+impl Document {
+    /// Returns the last record of a list at the top of which nothing else is known.
+    pub(super) fn only_records(&self) -> Option<&Record> {
+        self.last.as_ref().filter(|_| self.root.leaves.is_empty())
+    }
+}
+
 /// What a file begins with after what was read.
 pub(super) enum Next {
     /// A whole document.
