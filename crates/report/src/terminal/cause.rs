@@ -32,7 +32,8 @@ pub fn cause(title: &str, cause: &Cause, style: Style) -> String {
     }
     if let Some(blame) = cause.blame {
         let arms: Vec<String> = cause.arms.iter().map(ToString::to_string).collect();
-        style.paragraph(&mut out, &label("arms"), &format!("{} ({blame})", arms.join(", ")));
+        let claim = if cause.is_claim() { ", which no log of the baseline says" } else { "" };
+        style.paragraph(&mut out, &label("arms"), &format!("{} ({blame}{claim})", arms.join(", ")));
     }
     for line in &cause.evidence {
         let place = format!("{}:{}", clean(&line.file), line.line);
@@ -93,5 +94,8 @@ task-1
   then       E8
 ";
         assert_eq!(cause("task-1", &found, Style { width: 82, color: false }), expected);
+        let claimed = Cause { blame: Some(Blame::Infrastructure), arms: vec!["agent:x".parse().unwrap()], ..found };
+        let page = cause("task-1", &claimed, Style { width: 82, color: false });
+        assert!(page.contains("agent:x (infrastructure, which no log of the baseline says)"), "{page}");
     }
 }
