@@ -73,7 +73,9 @@ fn write(files: &[ExportedFile], args: &ExportArgs) -> Result<(), CommandError> 
     for file in files {
         if let Err(error) = one(file, &mut written) {
             if !args.force {
-                written.iter().for_each(|path| drop(fs::remove_file(path)));
+                for path in &written {
+                    drop(fs::remove_file(path));
+                }
             }
             return Err(error);
         }
