@@ -1,20 +1,19 @@
 //! Why the launches of a run failed, as their logs say it: computed once for the same logs.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use isobench_analysis::classify::{self, Classifier};
+use isobench_analysis::classify::{self, Classifier, FileFindings, LogReader};
 use isobench_schema::cause::Cause;
 use isobench_schema::failure::{Failure, FailureStage};
 use isobench_schema::ids::Digest;
 use isobench_schema::outcome::{LaunchRecord, Outcome, evidence};
-use isobench_store::{Artifacts, layout, write_atomically};
+use isobench_store::{Artifacts, write_atomically};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::record_error;
-use crate::evidence::derived;
+use crate::evidence::{derived, kept};
 use crate::exit::{CommandError, Exit, WithExit as _};
 
 /// The causes of launches, in `derived/`.
@@ -37,32 +36,45 @@ pub(crate) struct Causes {
 #[derive(Serialize, Deserialize)]
 struct KnownCause {
     key: Digest,
+    /// What tells whether the line is whole, and as it was written.
+    check: Option<Digest>,
     cause: Cause,
+}
+
+/// Returns the digest of a line's key and cause.
+fn check(key: &Digest, cause: &Cause) -> Option<Digest> {
+    let cause = serde_json::to_string(cause).ok()?;
+    Some(Digest::of(format!("{key}\n{cause}").as_bytes()))
 }
 
 impl Causes {
     /// Returns the causes that are kept in a run's folder. What can't be read is computed again.
     pub(crate) fn open(run: &Path) -> Self {
-        let text = fs::read(run.join(layout::DERIVED).join(CAUSES)).unwrap_or_default();
+        let text = kept(run, CAUSES).unwrap_or_default();
         let lines = text.split(|&byte| byte == b'\n');
         let known = lines.filter_map(|line| serde_json::from_slice::<KnownCause>(line).ok());
+        let known = known.filter(|known| known.check.is_some() && known.check == check(&known.key, &known.cause));
         Self { known: known.map(|known| (known.key, known.cause)).collect(), grown: false }
     }
 
-    /// Returns why a launch failed, if it did so where logs can tell.
-    pub(crate) fn of(&mut self, artifacts: &Artifacts, record: &LaunchRecord) -> Result<Option<Cause>, CommandError> {
-        let Outcome::Failed { failure } = &record.outcome else { return Ok(None) };
+    /// Returns why a launch failed, if it did so where logs can tell. A log that is missing or damaged tells nothing, and keeps
+    /// nobody from judging: no verdict rests on it.
+    pub(crate) fn of(&mut self, artifacts: &Artifacts, record: &LaunchRecord) -> Option<Cause> {
+        let Outcome::Failed { failure } = &record.outcome else { return None };
         if !shows_in_logs(failure.stage) {
-            return Ok(None);
+            return None;
         }
         let key = key(record, failure);
         if let Some(cause) = self.known.get(&key) {
-            return Ok(Some(cause.clone()));
+            return Some(cause.clone());
         }
-        let cause = classify(artifacts, record, failure)?;
-        self.known.insert(key, cause.clone());
-        self.grown = true;
-        Ok(Some(cause))
+        let (cause, is_whole) = classify(artifacts, record, failure);
+        // A log that can't be read today may be back tomorrow.
+        if is_whole {
+            self.known.insert(key, cause.clone());
+            self.grown = true;
+        }
+        Some(cause)
     }
 
     /// Keeps what was computed since it was opened.
@@ -72,7 +84,7 @@ impl Causes {
         }
         let mut text = Vec::new();
         for (key, cause) in &self.known {
-            let known = KnownCause { key: key.clone(), cause: cause.clone() };
+            let known = KnownCause { key: key.clone(), check: check(key, cause), cause: cause.clone() };
             serde_json::to_writer(&mut text, &known).exit(Exit::Error)?;
             text.push(b'\n');
         }
@@ -102,25 +114,33 @@ fn key(record: &LaunchRecord, failure: &Failure) -> Digest {
     Digest::of(format!("{program} {}\n{}\n{}", classify::table_digest(), logs.join("\n"), failure.message).as_bytes())
 }
 
-fn classify(artifacts: &Artifacts, record: &LaunchRecord, failure: &Failure) -> Result<Cause, CommandError> {
+/// Returns what the logs and isobench itself say, and whether every log could be read.
+fn classify(artifacts: &Artifacts, record: &LaunchRecord, failure: &Failure) -> (Cause, bool) {
     let classifier = Classifier::new();
     let mut findings = Vec::new();
+    let mut is_whole = true;
     for name in LOGS {
         let Some(log) = record.evidence.get(name) else { continue };
-        let mut reader = classifier.log(name);
-        let mut artifact = artifacts.open(&log.digest).exit(Exit::Error)?;
-        let mut chunk = vec![0_u8; CHUNK];
-        loop {
-            let read = artifact.read(&mut chunk).exit(Exit::Error)?;
-            if read == 0 {
-                break;
-            }
-            reader.feed(chunk.get(..read).unwrap_or_default());
+        match read(artifacts, &log.digest, classifier.log(name)) {
+            Some(found) => findings.push(found),
+            None => is_whole = false,
         }
-        findings.push(reader.finish());
     }
     let mut seen = classifier.log(SEEN);
     seen.feed(failure.message.as_bytes());
     findings.push(seen.finish());
-    Ok(classifier.classify(&findings, None))
+    (classifier.classify(&findings, None), is_whole)
+}
+
+/// Returns what is found in a log, if all of it can be read.
+fn read(artifacts: &Artifacts, log: &Digest, mut reader: LogReader<'static>) -> Option<FileFindings> {
+    let mut artifact = artifacts.open(log).ok()?;
+    let mut chunk = vec![0_u8; CHUNK];
+    loop {
+        let read = artifact.read(&mut chunk).ok()?;
+        if read == 0 {
+            return Some(reader.finish());
+        }
+        reader.feed(chunk.get(..read).unwrap_or_default());
+    }
 }

@@ -8,6 +8,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use isobench_analysis::block;
+use isobench_analysis::classify;
 use isobench_analysis::judge::{self, Attempt, JudgeInput};
 use isobench_analysis::launch::LaunchInput;
 pub(crate) use isobench_analysis::measure::LaunchDigest;
@@ -69,7 +70,7 @@ fn records(record: &LaunchRecord) -> Option<&Artifact> {
 impl Digests {
     /// Returns the digests that are kept in a run's folder. What can't be read is computed again.
     pub(crate) fn open(run: &Path) -> Self {
-        let text = fs::read(run.join(layout::DERIVED).join(DIGESTS)).unwrap_or_default();
+        let text = kept(run, DIGESTS).unwrap_or_default();
         let lines = text.split(|&byte| byte == b'\n');
         let known = lines.filter_map(|line| serde_json::from_slice::<KnownDigest>(line).ok());
         let known = known.map(|known| (known.key, known.digest)).collect();
@@ -90,7 +91,7 @@ impl Digests {
     ) -> Result<LaunchInput, CommandError> {
         let mut record = record.clone();
         let Some(records) = records(&record) else {
-            let cause = self.causes.of(artifacts, &record)?;
+            let cause = self.causes.of(artifacts, &record);
             return Ok(LaunchInput { record, digest: None, cause });
         };
         let key = key(&record.launch, records, rules);
@@ -176,12 +177,10 @@ pub(crate) fn judge(run: &Path) -> Result<Judgement, CommandError> {
 
 /// Returns the kept judgement if it was made from exactly this record by this program, else judges the run.
 pub(crate) fn judgement(run: &Path) -> Result<Judgement, CommandError> {
-    let folder = run.join(layout::DERIVED);
-    let from = fs::read_to_string(folder.join(JUDGED)).ok();
-    if from.is_some() && from == judged_from(run) {
-        let kept = fs::read(folder.join(JUDGEMENT)).ok();
-        let kept = kept.and_then(|bytes| format::from_slice::<Judgement>(&bytes).ok());
-        if let Some(judgement) = kept {
+    let from = kept(run, JUDGED);
+    if from.is_some() && from == judged_from(run).map(String::into_bytes) {
+        let judgement = kept(run, JUDGEMENT).and_then(|bytes| format::from_slice::<Judgement>(&bytes).ok());
+        if let Some(judgement) = judgement {
             return Ok(judgement);
         }
     }
@@ -248,9 +247,18 @@ fn keep(run: &Path, digests: &mut Digests, judgement: &Judgement) -> Result<(), 
     Ok(())
 }
 
-/// Returns what a judgement of the run, made now, is made from.
+/// Returns what a file of what was computed from a run holds, if it is a plain file. Opening a pipe would wait.
+pub(crate) fn kept(run: &Path, name: &str) -> Option<Vec<u8>> {
+    let path = run.join(layout::DERIVED).join(name);
+    fs::symlink_metadata(&path).ok()?.is_file().then(|| fs::read(&path).ok())?
+}
+
+/// Returns what a judgement of the run, made now, is made from: the record, and what reads it.
 fn judged_from(run: &Path) -> Option<String> {
     let digest = |name: &str| fs::read(run.join(name)).ok().map(|bytes| Digest::of(&bytes));
     let (plan, events) = (digest(layout::PLAN)?, digest(layout::EVENTS)?);
-    Some(format!("isobench {}\nplan {plan}\nevents {events}\n", env!("CARGO_PKG_VERSION")))
+    let (program, form) = (env!("CARGO_PKG_VERSION"), <Judgement as format::Stored>::VERSION);
+    let signatures = classify::table_digest();
+    let read_by = format!("isobench {program}\njudgement {form}, digests {DIGEST_VERSION}\nsignatures {signatures}\n");
+    Some(format!("{read_by}plan {plan}\nevents {events}\n"))
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use isobench_analysis::legacy::tables::{self, RESULTS, TableFiles};
-use isobench_analysis::legacy::{self, Explained, LARGEST_BYTES, mark_equal};
+use isobench_analysis::legacy::{self, Explained, LARGEST_BYTES, mark_equal, mark_several};
 use isobench_schema::format;
 use isobench_schema::legacy::{LegacyHeader, LegacyRecord, LegacySource};
 use isobench_schema::old_tables::OldTables;
@@ -81,6 +81,7 @@ pub(crate) fn import(source: &Path) -> Result<Imported, CommandError> {
         }
     }
     mark_equal(&mut records);
+    mark_several(&mut records);
     let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     let (files, number) = (count(files.len()), count(records.len()));
     let header = LegacyHeader { source: name(source), files, records: number, problems };
@@ -96,11 +97,12 @@ fn problem(file: &str, message: String) -> Problem {
 /// Reads a file of results. One that is larger than any, or grows beyond that while it is read, is refused.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let most = u64::try_from(LARGEST_BYTES).unwrap_or(u64::MAX);
-    let file = fs::File::open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
+    // Before it is opened: opening a pipe waits for whoever writes to it.
+    if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
+    let file = fs::File::open(path)?;
+    let metadata = file.metadata()?;
     if metadata.len() > most {
         return Err(io::Error::other(format!("it has {} bytes, more than {most}", metadata.len())));
     }
@@ -139,12 +141,14 @@ fn files(folder: &Path, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
 
 /// Returns whether a file is legacy evidence, by its first line.
 pub(crate) fn is_evidence(path: &Path) -> bool {
+    // Before it is opened: opening a pipe waits for whoever writes to it.
+    if !path.is_file() {
+        return false;
+    }
     let mut head = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
     let tag = format!("\"isobench.{}/", <LegacyHeader as format::Stored>::NAME);
-    read.is_ok()
-        && path.is_file()
-        && String::from_utf8_lossy(&head).lines().next().is_some_and(|line| line.contains(&tag))
+    read.is_ok() && String::from_utf8_lossy(&head).lines().next().is_some_and(|line| line.contains(&tag))
 }
 
 /// Reads a file of legacy evidence.
@@ -165,9 +169,10 @@ pub(crate) fn evidence(path: &Path) -> Result<(LegacyHeader, Vec<Explained>), Co
         })?;
         records.push(Explained::from(record));
     }
-    if u64::try_from(records.len()).ok() != Some(header.records) {
-        let (found, said) = (records.len(), header.records);
-        let message = format!("`{}` holds {found} records, and its head says {said}: it was cut", path.display());
+    let (found, said) = (u64::try_from(records.len()).unwrap_or(u64::MAX), header.records);
+    if found != said {
+        let (path, done) = (path.display(), if found < said { "cut" } else { "added to" });
+        let message = format!("`{path}` holds {found} records, and its head says {said}: it was {done}");
         return Err(CommandError::new(Exit::Usage, message));
     }
     Ok((header, records))

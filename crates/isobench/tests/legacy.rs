@@ -171,3 +171,21 @@ fn cut_evidence_is_refused_by_name() {
     let (_, said) = run(&["report", &out], 2);
     assert!(said.contains("line 51 of") && said.contains("is no record of legacy evidence"), "{said}");
 }
+
+#[test]
+fn a_pipe_among_the_results_is_named_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let made = Command::new("mkfifo").arg(at("pipe_human_result.json")).status().unwrap();
+    assert!(made.success());
+    fs::write(at("015069b0_human_result.json"), r#"{"human_commit": "015069b0", "status": "success", "metrics": {}}"#)
+        .unwrap();
+    let (source, out) = (at(""), at("evidence.jsonl"));
+    let (_, said) = run(&["import", &source, "--out", &out], 100);
+    assert!(said.contains("pipe_human_result.json: cannot be read: it is not a regular file"), "{said}");
+    run(&["report", &at("pipe_human_result.json")], 2);
+    let evidence = fs::read_to_string(&out).unwrap();
+    fs::write(&out, format!("{evidence}{}\n", evidence.lines().nth(1).unwrap())).unwrap();
+    let (_, said) = run(&["report", &out], 2);
+    assert!(said.contains("holds 2 records, and its head says 1: it was added to"), "{said}");
+}

@@ -38,7 +38,10 @@ pub(crate) fn telling_lines(path: &Path, name: &str) -> Vec<EvidenceLine> {
 fn why(path: &Path, name: &str) -> io::Result<Vec<EvidenceLine>> {
     let classifier = Classifier::new();
     let mut reader = classifier.log(name);
-    let mut file = BufReader::with_capacity(1 << 18, open(path)?);
+    let file = open(path)?;
+    // No further than now: an engine that lives may write faster than this reads.
+    let length = file.metadata()?.len();
+    let mut file = BufReader::with_capacity(1 << 18, file.take(length));
     loop {
         let bytes = file.fill_buf()?;
         if bytes.is_empty() {

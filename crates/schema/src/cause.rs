@@ -156,3 +156,11 @@ pub struct Cause {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame: Option<Blame>,
 }
+
+impl Cause {
+    /// Returns whether logs of changed arms alone say that the machine is at fault: the baseline, which is the control, hasn't
+    /// the cause. Who writes a log can write that into it.
+    pub fn is_claim(&self) -> bool {
+        self.blame == Some(Blame::Infrastructure) && !self.arms.contains(&ArmId::Baseline)
+    }
+}

@@ -166,7 +166,7 @@ spelt_enum!(
         EngineLogAsResult = "engine-log-as-result",
         /// The time to the first token is above the time of the whole request.
         TtftAboveLatency = "ttft-above-latency",
-        /// A zero where nothing can be zero that was measured.
+        /// A zero, or less, where nothing can be that was measured.
         ZeroForMissing = "zero-for-missing",
         /// Text such as `N/A` where a number belongs.
         TextForNumber = "text-for-number",
@@ -174,6 +174,8 @@ spelt_enum!(
         NotFinite = "not-finite",
         /// The same number in two arms to the last digit.
         EqualAcrossArms = "equal-across-arms",
+        /// Other records are of the same commit and arm with other numbers, and nothing says which counts.
+        SeveralOfOneArm = "several-of-one-arm",
         /// The status says that it worked, and there is no number.
         SuccessWithoutMetrics = "success-without-metrics",
         /// The status says that it failed, and there are numbers.
@@ -244,7 +246,7 @@ pub struct LegacyRecord {
     /// The error, verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The numbers, in the order of the file.
+    /// The numbers, by key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<LegacyMetric>,
     /// What is wrong with them.

@@ -179,6 +179,10 @@ impl Artifacts {
 
     fn open_file(&self, digest: &Digest) -> Result<File, ReadArtifactError> {
         let path = self.path(digest);
+        // Before it is opened: opening a pipe waits for whoever writes to it.
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(ReadArtifactError::Damaged { digest: digest.clone(), path });
+        }
         match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(ReadArtifactError::Missing { digest: digest.clone(), path })
@@ -322,6 +326,9 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let error = artifacts.read(&digest).unwrap_err().to_string();
         assert!(error.starts_with(&format!("the artifact {digest} is missing")), "{error}");
+        fs::create_dir(&path).unwrap();
+        let error = artifacts.read(&digest).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("the artifact {digest} is damaged")), "{error}");
     }
 
     fn check_damaged(artifacts: &Artifacts, digest: &Digest, stored: &[u8]) {

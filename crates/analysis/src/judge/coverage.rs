@@ -1,6 +1,6 @@
 //! How far the arms of a run came, where they were lost, and what running them again could change.
 
-use isobench_schema::cause::FixKind;
+use isobench_schema::cause::{Blame, FixKind};
 use isobench_schema::coverage::{Coverage, CoverageStage};
 use isobench_schema::failure::{Charge, FailureStage};
 use isobench_schema::ids::ArmId;
@@ -48,18 +48,20 @@ fn run_arm(task: &TaskJudgement, arm: &ArmJudgement) -> Item {
     Item { name, loss: Some(loss), retry: Some(retry) }
 }
 
-/// Returns where an arm was lost, and what would change that. It came through if a contrast that it is in is decided.
+/// Returns where an arm was lost, and what would change that. It came through if it was measured
+/// and a contrast that it is in is decided.
 fn lost(task: &TaskJudgement, arm: &ArmJudgement) -> Option<(Loss, Retry)> {
     let verdicts = || {
         let own = task.contrasts.iter().filter(|contrast| contrast.of == arm.arm || contrast.against == arm.arm);
         own.map(|contrast| contrast.verdict)
     };
-    if verdicts().any(is_decided) {
+    let agent_failed = matches!(arm.arm, ArmId::Agent(_)) && verdicts().any(|verdict| verdict == Verdict::AgentFailed);
+    if arm.valid > 0 && !agent_failed && verdicts().any(is_decided) {
         return None;
     }
     let failed = arm.valid == 0 || verdicts().any(|verdict| verdict == own_failure(&arm.arm));
     if let Some(counted) = arm.failures.first().filter(|_| failed) {
-        let (loss, retry) = failure(counted);
+        let (loss, retry) = failure(&arm.arm, counted);
         let answers = matches!(arm.arm, ArmId::Agent(_))
             && counted.failure.class.charge() != Charge::Infrastructure
             && (counted.failure.stage == FailureStage::Validity || verdicts().any(|one| one == Verdict::AgentFailed));
@@ -119,7 +121,7 @@ fn settled() -> Retry {
     Retry { fix: FixKind::None, change, actor: actor(FixKind::None) }
 }
 
-fn failure(counted: &CountedFailure) -> (Loss, Retry) {
+fn failure(arm: &ArmId, counted: &CountedFailure) -> (Loss, Retry) {
     let failure = &counted.failure;
     let stage = match failure.stage {
         FailureStage::Dataset => CoverageStage::Command,
@@ -128,19 +130,31 @@ fn failure(counted: &CountedFailure) -> (Loss, Retry) {
         FailureStage::Workload | FailureStage::Parse => CoverageStage::Measured,
         FailureStage::Validity => CoverageStage::Comparable,
     };
+    let own = || Loss { stage, class: failure.class.to_string(), reason: failure.message.clone() };
+    let is_charged = failure.class.charge() == Charge::Arm;
     if let Some(cause) = counted.cause.as_ref().filter(|cause| cause.signature.is_some()) {
+        // A log is written by who is measured: it gives no right to another try.
+        if is_charged && cause.is_claim() {
+            let change = format!("a look at it: its own log says `{}`, and none of the baseline's does", cause.class);
+            let fix = FixKind::LookElsewhere;
+            return (own(), Retry { fix, change, actor: actor(fix) });
+        }
+        let is_agents = matches!(arm, ArmId::Agent(_)) && cause.blame == Some(Blame::Arm);
+        let (fix, change) = if is_charged && is_agents {
+            (FixKind::None, "nothing: the baseline came further, so that it is the agent's result".to_owned())
+        } else {
+            let fix = if cause.transient { FixKind::Retry } else { cause.fix.kind };
+            (fix, cause.fix.advice.clone())
+        };
         let loss = Loss { stage, class: cause.class.clone(), reason: cause.cause.clone() };
-        let fix = if cause.transient { FixKind::Retry } else { cause.fix.kind };
-        return (loss, Retry { fix, change: cause.fix.advice.clone(), actor: actor(fix) });
+        return (loss, Retry { fix, change, actor: actor(fix) });
     }
-    let loss = Loss { stage, class: failure.class.to_string(), reason: failure.message.clone() };
-    let infrastructure = failure.class.charge() == Charge::Infrastructure;
-    let (fix, change) = if failure.transient || infrastructure {
+    let (fix, change) = if failure.transient || !is_charged {
         (FixKind::Retry, "the same again")
     } else if failure.stage == FailureStage::Validity {
         (FixKind::LookElsewhere, "a look at its answers: they break a check")
     } else {
         (FixKind::LookElsewhere, "a look at its logs: no signature knows them")
     };
-    (loss, Retry { fix, change: change.to_owned(), actor: actor(fix) })
+    (own(), Retry { fix, change: change.to_owned(), actor: actor(fix) })
 }

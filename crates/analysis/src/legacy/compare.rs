@@ -88,6 +88,7 @@ fn is_sound(record: &LegacyRecord, metric: &LegacyMetric) -> bool {
         | LegacyFlag::TextForNumber
         | LegacyFlag::NotFinite
         | LegacyFlag::EqualAcrossArms
+        | LegacyFlag::SeveralOfOneArm
         | LegacyFlag::SuccessWithoutMetrics
         | LegacyFlag::MetricsWithoutSuccess
         | LegacyFlag::UnknownStatus

@@ -1,7 +1,8 @@
-//! Numbers that are the same in two arms to the last digit.
+//! What several records have in common: numbers that are the same in two arms to the last digit, and the arm itself.
 
 use std::collections::BTreeMap;
 
+use isobench_schema::ids::ArmId;
 use isobench_schema::legacy::{LegacyFlag, LegacyRecord, LegacyRemark, LegacySource, LegacyUnit};
 
 /// Numbers below this many digits are equal by chance often enough.
@@ -35,6 +36,35 @@ pub fn mark_equal(records: &mut [LegacyRecord]) {
         for place in places {
             let Some(record) = records.get_mut(place) else { continue };
             let (flag, keys) = (LegacyFlag::EqualAcrossArms, vec![key.clone()]);
+            record.remarks.push(LegacyRemark { flag, keys, message: message.clone() });
+        }
+    }
+}
+
+/// What records must have in common to be of the same side of the same commit: shape, project, commit and arm.
+type Side = (LegacySource, Option<String>, String, Option<ArmId>);
+
+/// Marks records that are of the same commit and arm, by the same system, with other numbers: nothing says which of them
+/// counts. A copy says the same, and is left alone: a row for each agent repeats the numbers of the other arms.
+pub fn mark_several(records: &mut [LegacyRecord]) {
+    let mut places: BTreeMap<Side, Vec<usize>> = BTreeMap::new();
+    for (place, record) in records.iter().enumerate().filter(|(_, record)| !record.commit.is_empty()) {
+        let side = (record.source, record.project.clone(), record.short().to_owned(), record.arm.clone());
+        if record.has_numbers() {
+            places.entry(side).or_default().push(place);
+        }
+    }
+    for places in places.into_values() {
+        let numbers: Vec<_> = places.iter().filter_map(|&place| Some(&records.get(place)?.metrics)).collect();
+        if numbers.iter().all(|metrics| Some(metrics) == numbers.first()) {
+            continue;
+        }
+        let count = places.len();
+        let message =
+            format!("{count} records are of this commit and arm, with other numbers: which counts doesn't show");
+        for place in places {
+            let Some(record) = records.get_mut(place) else { continue };
+            let (flag, keys) = (LegacyFlag::SeveralOfOneArm, Vec::new());
             record.remarks.push(LegacyRemark { flag, keys, message: message.clone() });
         }
     }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use isobench_schema::environment::Source;
+use isobench_schema::failure::Charge;
 use isobench_schema::ids::{ArmId, RunId};
 use isobench_schema::measurement::MetricName;
 use isobench_schema::plan::PlannedTask;
-use isobench_schema::verdict::{ArmJudgement, TaskJudgement};
+use isobench_schema::verdict::{ArmJudgement, TaskJudgement, Verdict};
 use serde_json::{Map, Value, json};
 
 /// A file to write.
@@ -81,7 +82,7 @@ fn commit(task: &PlannedTask, arm: &ArmId) -> Option<String> {
 
 fn object(input: &ExportInput<'_>, arm: &ArmJudgement) -> Value {
     let human = commit(input.task, &ArmId::Human);
-    let is_measured = arm.valid > 0 && !arm.means.is_empty();
+    let is_measured = arm.valid > 0 && !arm.means.is_empty() && !failed_by_itself(input, arm);
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("human_commit", json!(human.as_deref().map(short)));
@@ -103,6 +104,23 @@ fn object(input: &ExportInput<'_>, arm: &ArmJudgement) -> Value {
     put("isobench_launches", json!(arm.valid));
     put("isobench_deviations", json!(input.judgement.deviations.len()));
     Value::Object(object)
+}
+
+/// Returns whether an arm failed so often that it decides the arm's verdict. The numbers of its other launches are no result.
+fn failed_by_itself(input: &ExportInput<'_>, arm: &ArmJudgement) -> bool {
+    let decides = |verdict: Verdict| match verdict {
+        Verdict::AgentFailed | Verdict::Invalid | Verdict::NotMeasured => true,
+        Verdict::Better
+        | Verdict::Worse
+        | Verdict::Trivial
+        | Verdict::Equivalent
+        | Verdict::Inconclusive
+        | Verdict::NothingToBeat
+        | Verdict::NotRun => false,
+    };
+    let contrasts = || input.judgement.contrasts.iter().filter(|contrast| contrast.of == arm.arm);
+    let of_arm = arm.failures.iter().any(|counted| counted.failure.class.charge() == Charge::Arm);
+    of_arm && contrasts().any(|contrast| contrast.against == ArmId::Baseline && decides(contrast.verdict))
 }
 
 /// Returns why an arm has no numbers.

@@ -40,12 +40,23 @@ fn written(record: &LegacyRecord, remarks: &mut Vec<LegacyRemark>) {
 
 /// Finds zeros of times and rates: nothing that ran takes no time.
 fn zeros(record: &LegacyRecord, remarks: &mut Vec<LegacyRemark>) {
+    // A number of no known unit may be a difference, which can be below 0.
+    let is_below = |metric: &&LegacyMetric| {
+        let is_negative = metric.value.is_some_and(|value| value < 0.0);
+        is_negative && cannot_be_zero(metric.unit) && metric.unit != LegacyUnit::Unknown
+    };
     let is_zero = |metric: &&LegacyMetric| metric.value == Some(0.0) && cannot_be_zero(metric.unit);
-    let keys: Vec<String> = record.metrics.iter().filter(is_zero).map(|metric| metric.key.clone()).collect();
-    if !keys.is_empty() {
-        let message = "0 stands where nothing was measured: no time and no rate is 0".to_owned();
-        remarks.push(remark(LegacyFlag::ZeroForMissing, keys, message));
+    let found: Vec<&LegacyMetric> =
+        record.metrics.iter().filter(|metric| is_zero(metric) || is_below(metric)).collect();
+    if found.is_empty() {
+        return;
     }
+    let message = match found.iter().find(|metric| is_below(metric)).and_then(|metric| Some((metric, metric.value?))) {
+        Some((metric, value)) => format!("`{}` is {value}: no time and no rate is below 0", metric.key),
+        None => "0 stands where nothing was measured: no time and no rate is 0".to_owned(),
+    };
+    let keys = found.iter().map(|metric| metric.key.clone()).collect();
+    remarks.push(remark(LegacyFlag::ZeroForMissing, keys, message));
 }
 
 fn cannot_be_zero(unit: LegacyUnit) -> bool {

@@ -17,9 +17,13 @@ pub(super) fn values(bytes: &[u8], file: &str) -> Result<Vec<Row>, ReadLegacyErr
     // A byte-order mark is no part of JSON, but of many a file.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let text = String::from_utf8_lossy(bytes);
+    let text = with_halves_replaced(&text);
     let text = with_words_quoted(&text);
     match serde_json::from_str::<Value>(&text) {
         Ok(Value::Object(object)) => Ok(vec![(None, Ok(object))]),
+        Ok(Value::Array(items)) if items.is_empty() => {
+            Err(ReadLegacyError::NotAnObject { file: file.to_owned(), found: "an empty list" })
+        }
         Ok(Value::Array(items)) => Ok(items.into_iter().enumerate().map(item).collect()),
         Ok(other) => Err(ReadLegacyError::NotAnObject { file: file.to_owned(), found: kind(&other) }),
         Err(error) => rows(&text, file, &error),
@@ -97,9 +101,75 @@ fn with_words_quoted(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Replaces each half of a surrogate pair that stands alone by U+FFFD, in as many bytes. Python writes a byte of a program's
+/// output that is no text so, as in `\udcff`, and JSON can't be read with it.
+fn with_halves_replaced(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\ud") && !text.contains("\\uD") {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let next = escape.get(ESCAPE..).and_then(half);
+        let (taken, replaced) = match (half(escape), next) {
+            (Some(Half::First), Some(Half::Second)) => (2 * ESCAPE, None),
+            (Some(_), _) => (ESCAPE, Some("\\ufffd")),
+            (None, _) => (1 + escape.chars().nth(1).map_or(0, char::len_utf8), None),
+        };
+        out.push_str(replaced.unwrap_or_else(|| escape.get(..taken).unwrap_or(escape)));
+        rest = escape.get(taken..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The bytes of an escape such as `\udcff`.
+const ESCAPE: usize = 6;
+
+/// One half of a surrogate pair.
+enum Half {
+    First,
+    Second,
+}
+
+/// Returns which half of a surrogate pair a text begins with as an escape, if it does.
+fn half(text: &str) -> Option<Half> {
+    let digits = text.strip_prefix("\\u")?.get(..ESCAPE - 2)?;
+    match u16::from_str_radix(digits, 16).ok()? {
+        0xd800..=0xdbff => Some(Half::First),
+        0xdc00..=0xdfff => Some(Half::Second),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn halves_of_surrogate_pairs_are_replaced_and_whole_pairs_stay() {
+        for (text, expected) in [
+            (r#""a\udcffb""#, r#""a\ufffdb""#),
+            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (r#""\ud83d\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#),
+            (r#""\uD83D x""#, r#""\ufffd x""#),
+            (r#""\\udcff""#, r#""\\udcff""#),
+            (r#""\ud8""#, r#""\ud8""#),
+            (r#""\udcé\ud"#, r#""\udcé\ud"#),
+            (r"\ud\", r"\ud\"),
+        ] {
+            assert_eq!(with_halves_replaced(text), expected);
+        }
+        let rows = values(br#"{"error": "\udcff"}"#, "f").unwrap();
+        assert!(matches!(rows.as_slice(), [(None, Ok(object))] if object["error"] == "\u{fffd}"), "{rows:?}");
+    }
+
+    #[test]
+    fn an_empty_list_is_no_result() {
+        let error = values(b"[]", "f").unwrap_err().to_string();
+        assert_eq!(error, "`f` holds an empty list, where an object or a list of objects was expected");
+    }
 
     #[test]
     fn pythons_words_for_no_numbers_are_read_and_text_stays() {

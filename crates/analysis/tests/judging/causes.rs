@@ -1,11 +1,15 @@
 //! What logs say of failures stands beside them: who has the cause, how far the arms came, and what a retry could change.
 
+use std::collections::BTreeMap;
+
 use isobench_analysis::classify::Classifier;
 use isobench_analysis::launch::LaunchInput;
+use isobench_analysis::legacy::{ExportInput, ExportedFile, export};
 use isobench_schema::cause::{Blame, FixKind};
 use isobench_schema::coverage::{Coverage, CoverageStage, RetryActor};
 use isobench_schema::failure::FailureClass;
 use isobench_schema::verdict::{Judgement, Verdict};
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -62,6 +66,8 @@ fn an_arm_cannot_excuse_itself_by_what_it_prints() {
     let verdict = find(&task.contrasts, "agent:x", "baseline").verdict;
     assert_eq!(verdict, Verdict::AgentFailed, "and the arm answers for it all the same");
     assert_eq!(reached(&judgement), [3, 3, 3, 2, 2, 2, 2]);
+    let lost = &coverage(&judgement).steps[3].lost;
+    assert_eq!(lost[0].class, "start-crashed", "what isobench saw is counted, not what the log says: {lost:?}");
     check_settled(&judgement);
 }
 
@@ -85,6 +91,18 @@ fn what_an_agent_answers_for_is_nothing_that_a_retry_changes() {
         "human" => scaled(launch, 1.3 * wobble(block, 0.005)),
         _ => launch,
     }));
+}
+
+#[test]
+fn what_an_agent_alone_fails_by_is_its_result_and_no_reason_for_another_machine() {
+    let log = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n";
+    let judgement = six(|_, arm, launch| if arm == "agent:x" { crashed(launch, log) } else { launch });
+    assert_eq!(reached(&judgement), [3, 3, 3, 2, 2, 2, 2], "where there is nothing to beat, too");
+    let agents = coverage(&judgement).retries.iter().find(|retry| retry.names == ["t/agent:x"]).unwrap();
+    assert_eq!((agents.fix, agents.actor), (FixKind::None, RetryActor::Nobody));
+    let judgement = six(|_, arm, launch| if arm == "human" { crashed(launch, log) } else { launch });
+    let human = coverage(&judgement).retries.iter().find(|retry| retry.names == ["t/human"]).unwrap();
+    assert!(human.can_change(), "another revision may need more than the baseline: {human:?}");
 }
 
 #[test]
@@ -116,4 +134,28 @@ fn what_is_undecided_came_as_far_as_its_numbers() {
     assert_eq!(found.reached(CoverageStage::Comparable), 3);
     assert_eq!(found.reached(CoverageStage::Decided), 0);
     assert!(found.retries.iter().all(|retry| retry.change == "a plan with more blocks"), "{:?}", found.retries);
+}
+
+#[test]
+fn an_agent_that_failed_by_itself_is_no_success_in_the_old_shape_though_some_launches_count() {
+    let task = task("t", ARMS, 6);
+    let attempts = attempts(&task, 6, |block, arm, launch| match (arm, block) {
+        ("agent:x", 0..=2) => crashed(launch, "RuntimeError: something new\n"),
+        ("human", _) => scaled(launch, 1.3 * wobble(block, 0.005)),
+        _ => launch,
+    });
+    let judgement = judged(&plan(vec![task.clone()]), &attempts).unwrap();
+    let judged = &judgement.tasks[0];
+    assert_eq!(judged.arms[2].valid, 3);
+    let durations_s = BTreeMap::new();
+    let input =
+        ExportInput { run: &judgement.run, task: &task, judgement: judged, durations_s: &durations_s, timestamp: None };
+    let files = export(&[input]);
+    let status = |file: &ExportedFile| (file.object["status"].as_str().unwrap().to_owned(), file.path.clone());
+    for (status, path) in files.iter().map(status) {
+        assert_eq!(status, if path.ends_with("_agent_result.json") { "error" } else { "success" }, "{path}");
+    }
+    let agents = files.iter().find(|file| file.path.ends_with("_agent_result.json")).unwrap();
+    assert_eq!((&agents.object["metrics"], agents.object.get("duration_s")), (&json!({}), Some(&Value::Null)));
+    assert!(agents.object["error"].as_str().unwrap().starts_with("start-crashed: "), "{agents:?}");
 }

@@ -73,6 +73,7 @@ fn the_other_flags_are_told_one_by_one() {
     use LegacyFlag as F;
     check("success", SERVING, r#""mean_ttft_ms": 500.5, "mean_e2el_ms": 100.5"#, &[F::TtftAboveLatency]);
     check("success", SERVING, r#""mean_ttft_ms": 0, "mean_tpot_ms": 0.0, "completed": 0"#, &[F::ZeroForMissing]);
+    check("success", SERVING, r#""mean_ttft_ms": 0, "output_throughput": -1, "ttft_pct": -5"#, &[F::ZeroForMissing]);
     check("success", SERVING, "", &[F::SuccessWithoutMetrics]);
     check("error", SERVING, r#""mean_ttft_ms": 500.5"#, &[F::MetricsWithoutSuccess]);
     check("error", SERVING, "", &[]);

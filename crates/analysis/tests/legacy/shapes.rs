@@ -1,6 +1,6 @@
 //! Every shape of result file becomes records, and nothing of it is lost.
 
-use isobench_analysis::legacy::mark_equal;
+use isobench_analysis::legacy::{mark_equal, mark_several};
 use isobench_schema::ids::ArmId;
 use isobench_schema::legacy::{LegacyFlag, LegacyRecord, LegacySource, LegacyUnit};
 use serde_json::Value;
@@ -101,6 +101,27 @@ fn a_row_of_the_data_set_is_three_arms() {
     let equal = |record: &LegacyRecord| flags(record).contains(&LegacyFlag::EqualAcrossArms);
     let marked: Vec<bool> = found.records.iter().map(equal).collect();
     assert_eq!(marked, [false, true, true], "198.29 tokens/s twice");
+}
+
+#[test]
+fn several_records_of_one_arm_with_other_numbers_are_marked_and_copies_are_not() {
+    let record = |name: &str, rate: f64| {
+        let object = format!(
+            r#"{{"human_commit": "015069b0", "status": "success", "metrics": {{"throughput_tok_s": {rate}}}}}"#
+        );
+        text(&object, name).unwrap().records.remove(0)
+    };
+    let mut records = [
+        record("a/015069b0_human_result.json", 198.29),
+        record("b/015069b0_human_result.json", 201.5),
+        record("a/015069b0_baseline_result.json", 150.25),
+        record("b/015069b0_baseline_result.json", 150.25),
+    ];
+    mark_several(&mut records);
+    let marked: Vec<bool> = records.iter().map(|record| flags(record).contains(&LegacyFlag::SeveralOfOneArm)).collect();
+    assert_eq!(marked, [true, true, false, false]);
+    let expected = "2 records are of this commit and arm, with other numbers: which counts doesn't show";
+    assert_eq!(records[0].remarks[0].message, expected);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
-use isobench_analysis::legacy::{ExportInput, export};
+use isobench_analysis::legacy::{ExportInput, ExportedFile, export};
 use isobench_schema::event::{BlockEnd, EventKind};
 use isobench_schema::ids::{ArmId, TaskId};
 use isobench_schema::units::Millis;
@@ -47,12 +47,7 @@ pub(super) fn run(args: &ExportArgs, context: Context) -> Result<Exit, CommandEr
     for file in &files {
         import::may_write(&path(&args.out, &file.path), args.force)?;
     }
-    for file in &files {
-        let path = path(&args.out, &file.path);
-        fs::create_dir_all(path.parent().unwrap_or(&args.out)).exit(Exit::Usage)?;
-        let text = serde_json::to_string_pretty(&file.object).exit(Exit::Error)? + "\n";
-        import::write(&path, text.as_bytes(), args.force)?;
-    }
+    write(&files, args)?;
     if context.json {
         let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         context.print_json(&json!({ "out": args.out, "files": names }))?;
@@ -61,8 +56,35 @@ pub(super) fn run(args: &ExportArgs, context: Context) -> Result<Exit, CommandEr
     Ok(Exit::Success)
 }
 
+/// Writes all files, or none beside those that were there, so that the same command can be given again.
+fn write(files: &[ExportedFile], args: &ExportArgs) -> Result<(), CommandError> {
+    let mut written = Vec::new();
+    let one = |file: &ExportedFile, written: &mut Vec<PathBuf>| {
+        let path = path(&args.out, &file.path);
+        let folder = path.parent().unwrap_or(&args.out);
+        fs::create_dir_all(folder).map_err(|error| {
+            CommandError::new(Exit::Usage, format!("cannot make the folder `{}`: {error}", folder.display()))
+        })?;
+        let text = serde_json::to_string_pretty(&file.object).exit(Exit::Error)? + "\n";
+        import::write(&path, text.as_bytes(), args.force)?;
+        written.push(path);
+        Ok(())
+    };
+    for file in files {
+        if let Err(error) = one(file, &mut written) {
+            if !args.force {
+                for path in &written {
+                    drop(fs::remove_file(path));
+                }
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
 /// Returns where a file goes. Its path is made of checked names, so that it stays in the folder.
-fn path(out: &Path, file: &str) -> std::path::PathBuf {
+fn path(out: &Path, file: &str) -> PathBuf {
     let plain = Path::new(file).components().filter(|part| matches!(part, Component::Normal(_)));
     plain.fold(out.to_owned(), |path, part| path.join(part))
 }
@@ -76,8 +98,9 @@ fn times(reader: &RunReader) -> Result<BTreeMap<TaskId, Times>, CommandError> {
         let of = times.entry(id.task).or_default();
         of.timestamp = moment(event.at_ms);
         for launch in launches {
-            let seconds = launch.timeline.total_ms.map_or(0.0, |total| total.get() / 1000.0);
-            *of.durations_s.entry(launch.launch.arm).or_default() += seconds;
+            // What isn't known is no zero.
+            let Some(total) = launch.timeline.total_ms else { continue };
+            *of.durations_s.entry(launch.launch.arm).or_default() += total.get() / 1000.0;
         }
     }
     Ok(times)

@@ -28,7 +28,9 @@ pub fn cause(title: &str, cause: &Cause, style: Style) -> String {
     }
     if let Some(blame) = cause.blame {
         let arms: Vec<String> = cause.arms.iter().map(ToString::to_string).collect();
-        style.paragraph(&mut out, &label("arms"), &format!("{}: {}", arms.join(", "), whose(blame)));
+        let claim = "its own log blames the machine, and no log of the baseline does";
+        let whose = if cause.is_claim() { claim } else { whose(blame) };
+        style.paragraph(&mut out, &label("arms"), &format!("{}: {whose}", arms.join(", ")));
     }
     for line in &cause.evidence {
         let place = format!("{}:{}", clean(&line.file), line.line);
@@ -119,5 +121,8 @@ task-1
   also seen  E8 (`isobench explain E8`)
 ";
         assert_eq!(cause("task-1", &found, Style { width: 82, color: false }), expected);
+        let claimed = Cause { blame: Some(Blame::Infrastructure), arms: vec!["agent:x".parse().unwrap()], ..found };
+        let page = cause("task-1", &claimed, Style { width: 82, color: false });
+        assert!(page.contains("agent:x: its own log blames the machine"), "{page}");
     }
 }

@@ -255,6 +255,9 @@ fn cause_view(cause: &Cause) -> CauseView {
     let blame = match cause.blame {
         Some(Blame::Shared) => ", as in every arm",
         Some(Blame::Arm) => ", in this arm only",
+        Some(Blame::Infrastructure) if cause.is_claim() => {
+            ", which blames the machine, but no log of the baseline says so"
+        }
         Some(Blame::Infrastructure) => ", which speaks against the machine",
         Some(Blame::Unclear) | None => "",
     };
