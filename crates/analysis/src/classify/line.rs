@@ -86,18 +86,18 @@ struct Tag<'a> {
 /// `[pod/vllm-0/vllm] `, a step of BuildKit, `#22 1200.3 `, the journal, `Jul 01 10:00:00 host vllm[7]: `, the mark of an
 /// exception in a report of pytest, `E   `, and that of a workflow's error, `##[error]`.
 fn carrier(text: &str) -> Option<Tag<'_>> {
-    if let Some(rest) = text.strip_prefix("E   ") {
+    if let Some(rest) = text.strip_prefix("E  ").filter(|rest| rest.starts_with(' ')) {
         return Some(Tag { writer: "E", level: None, rest });
     }
     if let Some(rest) = text.strip_prefix("##[error]") {
         return Some(Tag { writer: "", level: Some(Level::Error), rest });
     }
-    if let Some((writer, rest)) = text.strip_prefix("[pod/").and_then(|tail| tail.split_once("] ")) {
+    if let Some((writer, rest)) = text.strip_prefix("[pod/").and_then(|tail| tail.split_once(']')) {
         return Some(Tag { writer, level: None, rest });
     }
     if let Some(tail) = text.strip_prefix('#') {
         let (step, tail) = tail.split_once(' ')?;
-        let (seconds, rest) = tail.split_once(' ')?;
+        let (seconds, rest) = tail.split_at_checked(tail.find(' ')?)?;
         return (is_digits(step) && is_numbers(seconds, '.')).then_some(Tag { writer: step, level: None, rest });
     }
     composed(text).or_else(|| journal(text))
@@ -126,7 +126,7 @@ fn journal(text: &str) -> Option<Tag<'_>> {
 /// Reads the host and process that the journal writes after the moment: `host vllm[7]: `.
 fn of_process(text: &str) -> Option<Tag<'_>> {
     let (host, tail) = text.trim_start().split_once(' ')?;
-    let (writer, rest) = tail.split_once(": ").or_else(|| Some((tail.strip_suffix(':')?, "")))?;
+    let (writer, rest) = tail.split_once(':')?;
     let (name, id) = writer.strip_suffix(']')?.split_once('[')?;
     let is_process = !host.is_empty() && !name.is_empty() && !name.contains(' ') && is_digits(id);
     is_process.then_some(Tag { writer, level: None, rest })
@@ -148,8 +148,8 @@ fn tag(text: &str) -> Option<Tag<'_>> {
     }
     let rest = after_moment(text).or_else(|| after_time(text))?;
     // The log files of Kubernetes: `stderr F `.
-    for stream in [" stderr F ", " stdout F ", " stderr P ", " stdout P "] {
-        if let Some(rest) = rest.strip_prefix(stream) {
+    for stream in [" stderr F", " stdout F", " stderr P", " stdout P"] {
+        if let Some(rest) = rest.strip_prefix(stream).filter(|rest| rest.is_empty() || rest.starts_with(' ')) {
             return Some(Tag { writer: "", level: None, rest });
         }
     }
@@ -322,7 +322,7 @@ mod tests {
             ("2025-07-01T10:00:00.123456+00:00     raise x", Level::Unsaid, 4, "raise x"),
             ("2025-07-01T10:00:00.1234567Z ##[error]boom", Level::Error, 0, "boom"),
             ("2025/07/01 10:00:00 KeyError: 'x'", Level::Unsaid, 0, "KeyError: 'x'"),
-            ("06:53:43.944 ERROR    boom", Level::Error, 3, "boom"),
+            ("06:53:43.944 ERROR    boom", Level::Error, 0, "boom"),
             ("[pod/vllm-0/vllm] ValueError: x", Level::Unsaid, 0, "ValueError: x"),
             ("#22 1200.3 nvcc error   : boom", Level::Unsaid, 0, "nvcc error   : boom"),
             ("E       ValueError: x", Level::Unsaid, 4, "ValueError: x"),
