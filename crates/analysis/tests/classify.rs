@@ -45,6 +45,10 @@ fn a_log_without_failure_has_no_cause() {
         "WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError(...)': /simple/vllm/\n",
         "Loading safetensors checkpoint shards:  25% Completed | 1/4 [00:00<00:01,  2.04it/s]\r",
         "/opt/x.py:12: UserWarning: Failed to do it: KeyError: 'model.x'\n",
+        "HEAD is now at 995a796 [Bugfix] Fix torch.OutOfMemoryError: CUDA out of memory in profiling\n",
+        "'(MaxRetryError(\"HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded\"))' thrown while \
+         requesting HEAD https://huggingface.co/x/resolve/main/config.json\nRetrying in 1s [Retry 1/5].\n",
+        "host:1:1 [0] NCCL INFO dlerror=libnccl-net.so: cannot open shared object file: No such file or directory\n",
     ] {
         let cause = check(text, None);
         assert_eq!((cause.stage, cause.class.as_str()), (CauseStage::Unknown, "unknown"), "{text}");
@@ -71,6 +75,30 @@ fn a_line_that_shows_two_signatures_is_shown_once() {
     offsets.sort_unstable();
     offsets.dedup();
     assert_eq!((offsets.len(), found.consequences.len()), (shown, 2), "{found:#?}");
+}
+
+#[test]
+fn prefixes_of_what_carries_a_log_hide_no_cause() {
+    let lines = "Traceback (most recent call last):\n  File \"/opt/x.py\", line 3, in step\n    raise ValueError(\"no\")\n\
+                 ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`\n";
+    let refused = "usage: vllm serve [-h]\nvllm: error: unrecognized arguments: --num-scheduler-steps 8\n";
+    for prefix in [
+        "vllm-1  | ",
+        "2025-07-01T10:00:00.123456789Z stderr F ",
+        "2025-07-01T10:00:00.123456+00:00 ",
+        "Jul 01 10:00:00 host1 vllm[1234]: ",
+        "2025-07-01T10:00:00+0200 host1 vllm[1234]: ",
+        "2025-07-01T10:00:00.1234567Z ##[error]",
+        "[pod/vllm-0/vllm] ",
+        "vllm-1  | (EngineCore_0 pid=7) ERROR 08-03 11:42:20 [core.py:632] ",
+        "#22 1200.3 ",
+        "E   ",
+    ] {
+        for (text, signature) in [(lines, "D3"), (refused, "C19")] {
+            let text: String = text.lines().map(|line| format!("{prefix}{line}\n")).collect();
+            check(&text, Some(signature));
+        }
+    }
 }
 
 #[test]
@@ -112,6 +140,14 @@ fn the_earliest_known_error_is_the_cause_and_the_rest_follows() {
     let cause = check(&format!("{ODD}{OUT_OF_MEMORY}"), Some("D1"));
     assert_eq!(cause.confidence, Confidence::Medium, "something unknown failed before");
     assert_eq!(check(GENERIC, Some("E8")).confidence, Confidence::Low);
+    for lost in [
+        "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
+        "torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. Did the remote \
+         server shutdown or crash?",
+    ] {
+        let cause = check(&format!("[rank1]: {lost}\n[rank0]: {OUT_OF_MEMORY}"), Some("D1"));
+        assert_eq!(cause.consequences, ["E27"], "what a rank says that lost the others only follows");
+    }
 }
 
 #[test]

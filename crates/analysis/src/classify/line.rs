@@ -31,7 +31,7 @@ pub(super) fn read(text: &str) -> Line<'_> {
     let mut line = Line { level: Level::Unsaid, writer: 0, indent: 0, body: text };
     loop {
         let trimmed = line.body.trim_start();
-        let Some(tag) = tag(trimmed).or_else(|| logger(trimmed)) else { break };
+        let Some(tag) = tag(trimmed).or_else(|| logger(trimmed)).or_else(|| carrier(trimmed)) else { break };
         line.level = tag.level.unwrap_or(line.level);
         if !tag.writer.is_empty() {
             line.writer = hash(line.writer, tag.writer);
@@ -82,6 +82,56 @@ struct Tag<'a> {
     rest: &'a str,
 }
 
+/// Reads what carries the line: the name of a service of Docker Compose, `vllm-1  | `, a pod of `kubectl logs --prefix`,
+/// `[pod/vllm-0/vllm] `, a step of BuildKit, `#22 1200.3 `, the journal, `Jul 01 10:00:00 host vllm[7]: `, the mark of an
+/// exception in a report of pytest, `E   `, and that of a workflow's error, `##[error]`.
+fn carrier(text: &str) -> Option<Tag<'_>> {
+    if let Some(rest) = text.strip_prefix("E  ").filter(|rest| rest.starts_with(' ')) {
+        return Some(Tag { writer: "E", level: None, rest });
+    }
+    if let Some(rest) = text.strip_prefix("##[error]") {
+        return Some(Tag { writer: "", level: Some(Level::Error), rest });
+    }
+    if let Some((writer, rest)) = text.strip_prefix("[pod/").and_then(|tail| tail.split_once(']')) {
+        return Some(Tag { writer, level: None, rest });
+    }
+    if let Some(tail) = text.strip_prefix('#') {
+        let (step, tail) = tail.split_once(' ')?;
+        let (seconds, rest) = tail.split_at_checked(tail.find(' ')?)?;
+        return (is_digits(step) && is_numbers(seconds, '.')).then_some(Tag { writer: step, level: None, rest });
+    }
+    composed(text).or_else(|| journal(text))
+}
+
+/// Reads the name of a service, or nothing but the bar after it: `vllm-1  | Traceback`.
+fn composed(text: &str) -> Option<Tag<'_>> {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')))?;
+    let (writer, tail) = text.split_at_checked(end)?;
+    let bar = tail.trim_start().strip_prefix('|')?;
+    let is_name = writer.starts_with(|c: char| c.is_ascii_alphabetic()) && tail.starts_with(' ');
+    (is_name && (bar.is_empty() || bar.starts_with(' '))).then_some(Tag { writer, level: None, rest: bar })
+}
+
+/// Reads the moment, host and process of the system's journal.
+fn journal(text: &str) -> Option<Tag<'_>> {
+    const MONTHS: &[&str] =
+        &["Jan ", "Feb ", "Mar ", "Apr ", "May ", "Jun ", "Jul ", "Aug ", "Sep ", "Oct ", "Nov ", "Dec "];
+    let tail = text.get(4..).filter(|_| MONTHS.iter().any(|month| text.starts_with(month)))?;
+    let (day, tail) = tail.trim_start().split_once(' ')?;
+    let (time, rest) = tail.split_once(' ')?;
+    let is_moment = is_digits(day) && is_numbers(time.split('.').next().unwrap_or(time), ':');
+    is_moment.then(|| of_process(rest)).flatten()
+}
+
+/// Reads the host and process that the journal writes after the moment: `host vllm[7]: `.
+fn of_process(text: &str) -> Option<Tag<'_>> {
+    let (host, tail) = text.trim_start().split_once(' ')?;
+    let (writer, rest) = tail.split_once(':')?;
+    let (name, id) = writer.strip_suffix(']')?.split_once('[')?;
+    let is_process = !host.is_empty() && !name.is_empty() && !name.contains(' ') && is_digits(id);
+    is_process.then_some(Tag { writer, level: None, rest })
+}
+
 /// Reads a tag: `(Worker_TP0 pid=7)`, `[rank0]:`, `[2025-07-01 10:00:00 TP0]`, `[ERROR]`, `| ` of a group of exceptions, or a
 /// moment at the beginning.
 fn tag(text: &str) -> Option<Tag<'_>> {
@@ -96,8 +146,14 @@ fn tag(text: &str) -> Option<Tag<'_>> {
         let (inner, rest) = tail.split_once(']')?;
         return bracket(inner, rest.strip_prefix(':').unwrap_or(rest));
     }
-    let rest = after_moment(text)?;
-    Some(dashed(rest).unwrap_or(Tag { writer: "", level: None, rest }))
+    let rest = after_moment(text).or_else(|| after_time(text))?;
+    // The log files of Kubernetes: `stderr F `.
+    for stream in [" stderr F", " stdout F", " stderr P", " stdout P"] {
+        if let Some(rest) = rest.strip_prefix(stream).filter(|rest| rest.is_empty() || rest.starts_with(' ')) {
+            return Some(Tag { writer: "", level: None, rest });
+        }
+    }
+    Some(dashed(rest).or_else(|| of_process(rest)).unwrap_or(Tag { writer: "", level: None, rest }))
 }
 
 fn bracket<'a>(inner: &'a str, rest: &'a str) -> Option<Tag<'a>> {
@@ -189,14 +245,29 @@ fn level_of(body: &str) -> Option<Level> {
 /// Returns what follows a moment such as `2025-07-01 10:00:00,123`, `2025-07-01T10:00:00.123Z` at the beginning.
 fn after_moment(text: &str) -> Option<&str> {
     let day = text.get(..10)?;
-    if !is_numbers(day, '-') || day.len() != 10 {
+    if !(is_numbers(day, '-') || is_numbers(day, '/')) {
         return None;
     }
     let tail = text.get(10..)?;
     let tail = tail.strip_prefix(['T', ' '])?;
     let end = tail.find(|c: char| !(c.is_ascii_digit() || matches!(c, ':' | '.' | ',' | 'Z'))).unwrap_or(tail.len());
     let (time, rest) = tail.split_at_checked(end)?;
-    time.contains(':').then_some(rest)
+    time.contains(':').then(|| after_zone(rest))
+}
+
+/// Returns what follows the difference to universal time, such as `+02:00`, or the whole text if it begins with none.
+fn after_zone(text: &str) -> &str {
+    let Some(tail) = text.strip_prefix(['+', '-']) else { return text };
+    let end = tail.find(|c: char| !(c.is_ascii_digit() || c == ':')).unwrap_or(tail.len());
+    if end < 4 { text } else { tail.get(end..).unwrap_or_default() }
+}
+
+/// Returns what follows a time alone at the beginning: `06:53:43.944 ERROR ...`.
+fn after_time(text: &str) -> Option<&str> {
+    let (time, _) = text.split_once(' ')?;
+    let (whole, fraction) = time.split_once(['.', ',']).unwrap_or((time, "0"));
+    let is_time = whole.len() == 8 && is_numbers(whole, ':') && is_digits(fraction);
+    is_time.then(|| text.get(time.len()..)).flatten()
 }
 
 /// Returns whether a word is numbers with one sign between them, such as `06-13` or `11:42:20`.
@@ -242,6 +313,21 @@ mod tests {
             ("2023-08-18 01:51:40,123\tINFO worker.py:1636 -- Started", Level::Note, 0, "Started"),
             ("ERROR [core.py:1330] EngineCore failed to start.", Level::Error, 0, "EngineCore failed to start."),
             ("    | ValueError: x", Level::Unsaid, 0, "ValueError: x"),
+            ("vllm-1  | ValueError: x", Level::Unsaid, 0, "ValueError: x"),
+            ("sglang  |   File \"x\"", Level::Unsaid, 2, "File \"x\""),
+            ("vllm-1  |", Level::Unsaid, 0, ""),
+            ("Jul  1 10:00:00 host1 vllm[1234]:   File \"x\"", Level::Unsaid, 2, "File \"x\""),
+            ("2025-07-01T10:00:00+0200 host1 python3[7]: KeyError: 'x'", Level::Unsaid, 0, "KeyError: 'x'"),
+            ("2025-07-01T10:00:00.123456789Z stderr F ValueError: x", Level::Unsaid, 0, "ValueError: x"),
+            ("2025-07-01T10:00:00.123456+00:00     raise x", Level::Unsaid, 4, "raise x"),
+            ("2025-07-01T10:00:00.1234567Z ##[error]boom", Level::Error, 0, "boom"),
+            ("2025/07/01 10:00:00 KeyError: 'x'", Level::Unsaid, 0, "KeyError: 'x'"),
+            ("06:53:43.944 ERROR    boom", Level::Error, 0, "boom"),
+            ("[pod/vllm-0/vllm] ValueError: x", Level::Unsaid, 0, "ValueError: x"),
+            ("#22 1200.3 nvcc error   : boom", Level::Unsaid, 0, "nvcc error   : boom"),
+            ("E       ValueError: x", Level::Unsaid, 4, "ValueError: x"),
+            ("a table | of words", Level::Unsaid, 0, "a table | of words"),
+            ("12:30 lunch", Level::Unsaid, 0, "12:30 lunch"),
             ("", Level::Unsaid, 0, ""),
         ] {
             let line = read(text);

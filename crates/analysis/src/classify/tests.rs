@@ -184,7 +184,8 @@ fn rows_are_well_formed() {
                 let is_quoted = before.matches('`').count() % 2 == 1;
                 let is_name = default.is_none_or(|default| default.len() > 1 && !default.as_str().contains(' '));
                 assert!(!is_quoted || is_name, "{id}: words in backticks look like a name: {text}");
-                assert!(default.is_some() || !may_be_absent || is_always(id, name), "{id}: `{name}` may be absent");
+                let is_there = is_always(id, name) && phrases_have(row, name);
+                assert!(default.is_some() || !may_be_absent || is_there, "{id}: `{name}` may be absent");
             }
         }
         assert_eq!(row.fix.kind == FixKind::Recipe, !row.fix.recipes.is_empty(), "{id}: a recipe is named by its id");
@@ -211,6 +212,12 @@ fn is_always(id: &str, name: &str) -> bool {
         let mut lines = text.lines().map(|line| line::read(line).body).filter_map(|body| pattern.captures(body));
         lines.any(|found| found.name(name).is_some())
     })
+}
+
+/// Returns whether each phrase that a signature's pattern fits by itself has a group.
+fn phrases_have(row: &Signature, name: &str) -> bool {
+    let pattern = Regex::new(row.pattern.as_deref().unwrap()).unwrap();
+    row.any.iter().filter_map(|phrase| pattern.captures(phrase)).all(|found| found.name(name).is_some())
 }
 
 #[test]
