@@ -83,7 +83,7 @@ struct Tag<'a> {
 }
 
 /// Reads what carries the line: the name of a service of Docker Compose, `vllm-1  | `, a pod of `kubectl logs --prefix`,
-/// `[pod/vllm-0/vllm] `, a step of BuildKit, `#22 1200.3 `, the journal, `Jul 01 10:00:00 host vllm[7]: `, the mark of an
+/// `[pod/vllm-0/vllm] `, a step of Docker builds, `#22 1200.3 `, the journal, `Jul 01 10:00:00 host vllm[7]: `, the mark of an
 /// exception in a report of pytest, `E   `, and that of a workflow's error, `##[error]`.
 fn carrier(text: &str) -> Option<Tag<'_>> {
     if let Some(rest) = text.strip_prefix("E  ").filter(|rest| rest.starts_with(' ')) {
