@@ -95,8 +95,8 @@ fn prefixes_of_what_carries_a_log_hide_no_cause() {
         "E   ",
     ] {
         for (text, signature) in [(lines, "D3"), (refused, "C19")] {
-            let text: String = text.lines().map(|line| format!("{prefix}{line}\n")).collect();
-            check(&text, Some(signature));
+            let text: Vec<String> = text.lines().map(|line| format!("{prefix}{line}\n")).collect();
+            check(&text.concat(), Some(signature));
         }
     }
 }
