@@ -2,10 +2,12 @@
 //!
 //! `ISOBENCH_WRITE_DOCS=1 cargo test -p isobench --test docs` writes them anew; without the variable, the tests compare.
 
+#[path = "support/documents.rs"]
+mod documents;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use isobench_plan::intake::columns::COLUMNS;
@@ -25,9 +27,6 @@ use isobench_schema::old_tables::OldTables;
 use isobench_schema::plan::{ExclusionReason, Plan};
 use isobench_schema::record::{Phase, RecordHeader};
 use isobench_schema::verdict::{Judgement, Standing, Verdict};
-
-/// The variable that makes these tests write what they would compare.
-const WRITE: &str = "ISOBENCH_WRITE_DOCS";
 
 /// What stands above the reference of the command.
 const CLI_HEAD: &str = "\
@@ -55,28 +54,13 @@ status out. An error names the object it is about, then its causes, then the nex
 | `NO_COLOR` | if set and not empty, data isn't coloured unless `--color always` is given |
 ";
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is two folders up")
-}
-
 fn read(name: &str) -> String {
-    fs::read_to_string(root().join(name)).unwrap_or_else(|error| format!("({name} can't be read: {error})"))
+    fs::read_to_string(documents::root().join(name)).unwrap_or_else(|error| format!("({name} can't be read: {error})"))
 }
 
 /// Compares a document with what it must be, or writes it.
 fn hold(name: &str, expected: &str) {
-    if std::env::var_os(WRITE).is_some() {
-        fs::write(root().join(name), expected).expect("a document can be written");
-        return;
-    }
-    let found = read(name);
-    let differs = found.lines().zip(expected.lines()).position(|(found, expected)| found != expected);
-    let line = differs.unwrap_or_else(|| found.lines().count().min(expected.lines().count())) + 1;
-    assert!(
-        found == expected,
-        "{name} isn't what the program says, from line {line} on; write it anew with\n  \
-         {WRITE}=1 cargo test -p isobench --test docs"
-    );
+    documents::hold(name, expected, "docs");
 }
 
 /// Returns the help of a command as it is printed on any machine.
@@ -347,7 +331,7 @@ fn the_task_of_the_readme_is_one() {
 
 #[test]
 fn links_between_documents_lead_somewhere() {
-    let root = root();
+    let root = documents::root();
     let mut documents = vec![root.join("README.md"), root.join("CONTRIBUTING.md"), root.join("CHANGELOG.md")];
     let mut folders = vec![root.join("docs"), root.join("examples")];
     while let Some(folder) = folders.pop() {

@@ -2,18 +2,17 @@
 //!
 //! `ISOBENCH_WRITE_DOCS=1 cargo test -p isobench --test guide` writes it anew; without the variable, the test compares.
 
+#[path = "support/documents.rs"]
+mod documents;
+
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use isobench_report::guide::{Measure, Reported, ReportedCategory, guide};
 use isobench_schema::format;
 use isobench_schema::plan::Plan;
 use serde::Deserialize;
-
-/// The variable that makes the test write what it would compare.
-const WRITE: &str = "ISOBENCH_WRITE_DOCS";
 
 /// The guide, as a path from the repository's root.
 const GUIDE: &str = "docs/guides/the-96-commits.md";
@@ -84,19 +83,15 @@ impl From<ReportRow> for Reported {
     }
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is two folders up")
-}
-
 fn reports() -> Vec<Reported> {
-    let text = fs::read_to_string(root().join(REPORTED)).expect("the reports' tables can be read");
+    let text = fs::read_to_string(documents::root().join(REPORTED)).expect("the reports' tables can be read");
     let reports: Reports = toml::from_str(&text).expect("the reports' tables are TOML");
     reports.report.into_iter().map(Reported::from).collect()
 }
 
 /// Returns the first eight digits of every commit of the dataset.
 fn commits() -> BTreeSet<String> {
-    let text = fs::read_to_string(root().join(DATASET)).expect("the dataset can be read");
+    let text = fs::read_to_string(documents::root().join(DATASET)).expect("the dataset can be read");
     let commit = |line: &str| {
         let row: serde_json::Value = serde_json::from_str(line).expect("a row is JSON");
         row.get("commit_hash")
@@ -159,7 +154,7 @@ fn plan() -> Plan {
     let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
         .args(["plan", DATASET, "--device", "h100-sxm", "--devices", "1", "--dry-run", "--json", "--quiet", "--cache"])
         .arg(cache.path())
-        .current_dir(root())
+        .current_dir(documents::root())
         .output()
         .expect("the command runs");
     format::from_slice(&output.stdout).expect("the plan can be read")
@@ -168,17 +163,5 @@ fn plan() -> Plan {
 #[test]
 fn the_guide_is_what_the_program_says() {
     let expected = guide("The 96 commits", HEAD, &plan(), &reports());
-    let path = root().join(GUIDE);
-    if std::env::var_os(WRITE).is_some() {
-        fs::write(&path, expected).expect("the guide can be written");
-        return;
-    }
-    let found = fs::read_to_string(&path).unwrap_or_default();
-    let differs = found.lines().zip(expected.lines()).position(|(found, expected)| found != expected);
-    let line = differs.unwrap_or_else(|| found.lines().count().min(expected.lines().count())) + 1;
-    assert!(
-        found == expected,
-        "{GUIDE} isn't what the program says, from line {line} on; write it anew with\n  \
-         {WRITE}=1 cargo test -p isobench --test guide"
-    );
+    documents::hold(GUIDE, &expected, "guide");
 }

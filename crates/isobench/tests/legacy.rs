@@ -2,14 +2,14 @@
 //!
 //! `ISOBENCH_WRITE_DOCS=1 cargo test -p isobench --test legacy` writes the guide anew; without the variable, the test compares.
 
+#[path = "support/documents.rs"]
+mod documents;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-
-/// The variable that makes the test write what it would compare.
-const WRITE: &str = "ISOBENCH_WRITE_DOCS";
 
 /// The guide, as a path from the repository's root.
 const GUIDE: &str = "docs/guides/the-old-tables.md";
@@ -26,12 +26,8 @@ isobench report examples/iso-bench/legacy --format markdown
 ```
 ";
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is two folders up")
-}
-
 fn isobench(arguments: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_isobench")).args(arguments).current_dir(root()).output();
+    let output = Command::new(env!("CARGO_BIN_EXE_isobench")).args(arguments).current_dir(documents::root()).output();
     output.expect("the command runs")
 }
 
@@ -60,19 +56,7 @@ impl Folder {
 fn the_guide_to_the_old_tables_is_what_the_program_says() {
     let (page, _) = run(&["report", LEGACY, "--format", "markdown"], 0);
     let expected = page.replacen("\n\n", &format!("\n\n{HEAD}\n"), 1);
-    let path = root().join(GUIDE);
-    if std::env::var_os(WRITE).is_some() {
-        fs::write(&path, expected).expect("the guide can be written");
-        return;
-    }
-    let found = fs::read_to_string(&path).unwrap_or_default();
-    let differs = found.lines().zip(expected.lines()).position(|(found, expected)| found != expected);
-    let line = differs.unwrap_or_else(|| found.lines().count().min(expected.lines().count())) + 1;
-    assert!(
-        found == expected,
-        "{GUIDE} isn't what the program says, from line {line} on; write it anew with\n  \
-         {WRITE}=1 cargo test -p isobench --test legacy"
-    );
+    documents::hold(GUIDE, &expected, "legacy");
 }
 
 #[test]
@@ -117,7 +101,7 @@ fn a_folder_of_results_is_recognised_and_what_cannot_be_read_is_named() {
 
     let bad = folder.path("bad");
     fs::create_dir(&bad).expect("a folder");
-    let whole = root().join(&source).join("native/3b61cb45_baseline_result.json");
+    let whole = documents::root().join(&source).join("native/3b61cb45_baseline_result.json");
     let whole = fs::read(whole).expect("a result");
     for (name, bytes) in [
         ("whole_baseline_result.json", whole.as_slice()),

@@ -140,6 +140,18 @@ spelt_enum!(
     }
 );
 
+impl LegacyUnit {
+    /// Returns whether numbers of it are measured times and rates, which neither are zero nor agree to the digit by chance.
+    pub fn is_measured(self) -> bool {
+        match self {
+            Self::Milliseconds | Self::Seconds | Self::TokensPerSecond | Self::RequestsPerSecond | Self::Unknown => {
+                true
+            }
+            Self::Percent | Self::Count => false,
+        }
+    }
+}
+
 /// One number of a result file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

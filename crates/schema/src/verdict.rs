@@ -40,6 +40,22 @@ spelt_enum!(
     }
 );
 
+impl Verdict {
+    /// Returns whether it says that something failed to be measured, or to count.
+    pub fn is_failure(self) -> bool {
+        match self {
+            Self::AgentFailed | Self::Invalid | Self::NotMeasured => true,
+            Self::Better
+            | Self::Worse
+            | Self::Trivial
+            | Self::Equivalent
+            | Self::Inconclusive
+            | Self::NothingToBeat
+            | Self::NotRun => false,
+        }
+    }
+}
+
 spelt_enum!(
     /// Whether a task can rank agents.
     Standing {

@@ -75,14 +75,6 @@ fn name(records: &[LegacyRecord], place: usize) -> Option<String> {
 }
 
 fn is_telling(value: f64, unit: LegacyUnit) -> bool {
-    let measured = match unit {
-        LegacyUnit::Milliseconds
-        | LegacyUnit::Seconds
-        | LegacyUnit::TokensPerSecond
-        | LegacyUnit::RequestsPerSecond
-        | LegacyUnit::Unknown => true,
-        LegacyUnit::Percent | LegacyUnit::Count => false,
-    };
     let digits = value.to_string().bytes().filter(u8::is_ascii_digit).count();
-    measured && value != 0.0 && digits >= FEWEST_DIGITS
+    unit.is_measured() && value != 0.0 && digits >= FEWEST_DIGITS
 }

@@ -7,7 +7,7 @@ use isobench_schema::failure::Charge;
 use isobench_schema::ids::{ArmId, RunId};
 use isobench_schema::measurement::MetricName;
 use isobench_schema::plan::PlannedTask;
-use isobench_schema::verdict::{ArmJudgement, TaskJudgement, Verdict};
+use isobench_schema::verdict::{ArmJudgement, TaskJudgement};
 use serde_json::{Map, Value, json};
 
 /// A file to write.
@@ -108,19 +108,9 @@ fn object(input: &ExportInput<'_>, arm: &ArmJudgement) -> Value {
 
 /// Returns whether an arm failed so often that it decides the arm's verdict. The numbers of its other launches are no result.
 fn failed_by_itself(input: &ExportInput<'_>, arm: &ArmJudgement) -> bool {
-    let decides = |verdict: Verdict| match verdict {
-        Verdict::AgentFailed | Verdict::Invalid | Verdict::NotMeasured => true,
-        Verdict::Better
-        | Verdict::Worse
-        | Verdict::Trivial
-        | Verdict::Equivalent
-        | Verdict::Inconclusive
-        | Verdict::NothingToBeat
-        | Verdict::NotRun => false,
-    };
     let contrasts = || input.judgement.contrasts.iter().filter(|contrast| contrast.of == arm.arm);
     let of_arm = arm.failures.iter().any(|counted| counted.failure.class.charge() == Charge::Arm);
-    of_arm && contrasts().any(|contrast| contrast.against == ArmId::Baseline && decides(contrast.verdict))
+    of_arm && contrasts().any(|contrast| contrast.against == ArmId::Baseline && contrast.verdict.is_failure())
 }
 
 /// Returns why an arm has no numbers.

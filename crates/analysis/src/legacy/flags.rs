@@ -43,9 +43,9 @@ fn zeros(record: &LegacyRecord, remarks: &mut Vec<LegacyRemark>) {
     // A number of no known unit may be a difference, which can be below 0.
     let is_below = |metric: &&LegacyMetric| {
         let is_negative = metric.value.is_some_and(|value| value < 0.0);
-        is_negative && cannot_be_zero(metric.unit) && metric.unit != LegacyUnit::Unknown
+        is_negative && metric.unit.is_measured() && metric.unit != LegacyUnit::Unknown
     };
-    let is_zero = |metric: &&LegacyMetric| metric.value == Some(0.0) && cannot_be_zero(metric.unit);
+    let is_zero = |metric: &&LegacyMetric| metric.value == Some(0.0) && metric.unit.is_measured();
     let found: Vec<&LegacyMetric> =
         record.metrics.iter().filter(|metric| is_zero(metric) || is_below(metric)).collect();
     if found.is_empty() {
@@ -57,17 +57,6 @@ fn zeros(record: &LegacyRecord, remarks: &mut Vec<LegacyRemark>) {
     };
     let keys = found.iter().map(|metric| metric.key.clone()).collect();
     remarks.push(remark(LegacyFlag::ZeroForMissing, keys, message));
-}
-
-fn cannot_be_zero(unit: LegacyUnit) -> bool {
-    match unit {
-        LegacyUnit::Milliseconds
-        | LegacyUnit::Seconds
-        | LegacyUnit::TokensPerSecond
-        | LegacyUnit::RequestsPerSecond
-        | LegacyUnit::Unknown => true,
-        LegacyUnit::Percent | LegacyUnit::Count => false,
-    }
 }
 
 /// Returns a time in milliseconds.

@@ -10,7 +10,7 @@ use isobench_schema::facts::Facts;
 use isobench_schema::format;
 use isobench_schema::ids::{BlockId, RunId};
 use isobench_schema::plan::{Exclusion, ExclusionReason, Plan};
-use isobench_schema::verdict::{Judgement, Verdict};
+use isobench_schema::verdict::Judgement;
 use isobench_store::{OpenRunError, RunStore, TakeInError, TakenIn, layout};
 
 use super::{Context, plan};
@@ -177,19 +177,9 @@ fn execute(mut store: RunStore, cache: PathBuf, context: Context) -> Result<Exit
 
 /// Returns the exit code of a finished run: whether every trial was measured.
 pub(crate) fn exit(judgement: &Judgement) -> Exit {
-    let failed = |verdict: Verdict| match verdict {
-        Verdict::AgentFailed | Verdict::Invalid | Verdict::NotMeasured => true,
-        Verdict::Better
-        | Verdict::Worse
-        | Verdict::Trivial
-        | Verdict::Equivalent
-        | Verdict::Inconclusive
-        | Verdict::NothingToBeat
-        | Verdict::NotRun => false,
-    };
     let mut tasks = judgement.tasks.iter();
     let some_failed = tasks.any(|task| {
-        task.contrasts.iter().any(|contrast| failed(contrast.verdict))
+        task.contrasts.iter().any(|contrast| contrast.verdict.is_failure())
             || task.arms.iter().any(|arm| arm.valid < arm.launches)
     });
     if some_failed { Exit::SomeFailed } else { Exit::Success }
