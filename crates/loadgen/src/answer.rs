@@ -251,6 +251,7 @@ impl Answer {
         self.chunk_tokens.push(match self.counter {
             TokenCounter::TokenIds => u32::try_from(ids.len()).unwrap_or(u32::MAX),
             TokenCounter::Whitespace => words,
+            TokenCounter::Tokenizer | TokenCounter::Usage => 0,
         });
     }
 
@@ -279,7 +280,7 @@ impl Answer {
                                can't be counted";
                 self.fail(FailureClass::StreamMalformed, message);
             }
-            TokenCounter::TokenIds | TokenCounter::Whitespace => {}
+            TokenCounter::TokenIds | TokenCounter::Whitespace | TokenCounter::Tokenizer | TokenCounter::Usage => {}
         }
     }
 }

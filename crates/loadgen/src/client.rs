@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use isobench_schema::record::{Phase, RequestRecord};
 use isobench_schema::task::Limits;
-use isobench_schema::workload::{Api, Arrival};
+use isobench_schema::workload::Api;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::connection::Pool;
 use crate::exchange::{Context, Exchanged, Prepared, exchange};
 use crate::pace::Pacer;
-use crate::schedule::Schedule;
+use crate::schedule::{Pace, Schedule};
 use crate::target::Target;
 
 /// The deadlines of each request.
@@ -146,6 +146,7 @@ impl Client {
         let route = match schedule.api() {
             Api::Completions => "/v1/completions",
             Api::Chat => "/v1/chat/completions",
+            Api::Embeddings => "/v1/embeddings",
         };
         // Nothing here names the client, so that a server can't treat it in its own way.
         let head = format!(
@@ -154,9 +155,13 @@ impl Client {
             self.target.endpoint().path(route),
             self.target.endpoint().host(),
         );
-        let bodies = schedule.bodies(self.target.model());
+        let body = |entry| {
+            let mut body = Vec::new();
+            schedule.write_body(entry, self.target.model(), &[], &mut body).expect("for now");
+            body
+        };
         (0..)
-            .zip(schedule.requests().iter().zip(bodies))
+            .zip(schedule.entries().iter().map(|entry| (entry, body(entry))))
             .map(|(index, (request, body))| Prepared {
                 index,
                 phase: schedule.phase(),
@@ -200,22 +205,16 @@ type Tasks = JoinSet<Result<(), LoadError>>;
 /// Starts the tasks of a phase. They own `work`, and with it the sending side of the records.
 fn spawn(schedule: &Schedule, work: Arc<Work>) -> Tasks {
     let mut tasks = Tasks::new();
-    match schedule.arrival() {
-        Arrival::Closed { concurrency } => {
+    match schedule.pace() {
+        Pace::Closed { concurrency, .. } => {
             let workers = work.requests.len().min(usize::try_from(concurrency).unwrap_or(usize::MAX));
             for _ in 0..workers {
                 tasks.spawn(closed_loop(Arc::clone(&work)));
             }
         }
-        Arrival::Open { .. } => {
-            let offsets_ns = schedule.requests().iter().map(|request| request.offset_ns).collect();
+        Pace::Open { .. } => {
+            let offsets_ns = schedule.entries().iter().map(|request| request.offset_ns).collect();
             tasks.spawn(open_loop(work, offsets_ns));
-        }
-        Arrival::AllAtOnce => {
-            let intended_ns = work.context.clock.now_ns();
-            for index in 0..work.requests.len() {
-                tasks.spawn(one(Arc::clone(&work), index, intended_ns));
-            }
         }
     }
     tasks

@@ -16,13 +16,9 @@ pub mod schedule;
 pub mod sse;
 pub mod target;
 
-mod body;
 mod connection;
-mod draw;
 mod event;
 mod exchange;
 mod failing;
 mod http;
 mod pace;
-mod prompts;
-mod words;

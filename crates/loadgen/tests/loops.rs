@@ -13,7 +13,7 @@ use isobench_loadgen::client::{Client, LoadError};
 use isobench_loadgen::clock::Clock;
 use isobench_loadgen::get::{discover_model, get};
 use isobench_loadgen::record::RecordWriter;
-use isobench_loadgen::schedule::{Prompt, Schedule, Schedules};
+use isobench_loadgen::schedule::{Schedule, Schedules};
 use isobench_loadgen::target::{Endpoint, Target};
 use isobench_schema::failure::FailureClass;
 use isobench_schema::format;
@@ -49,7 +49,7 @@ async fn crowd_server(together: usize) -> (String, Arc<AtomicUsize>) {
 #[tokio::test]
 async fn a_closed_loop_keeps_exactly_its_concurrency_under_way() {
     let (url, most) = crowd_server(4).await;
-    let (records, summary) = load(&url, &workload(20, Arrival::Closed { concurrency: 4 }), patient()).await;
+    let (records, summary) = load(&url, &workload(20, Arrival::closed(4)), patient()).await;
     assert_eq!((summary.completed, most.load(Ordering::SeqCst)), (20, 4));
     let mut indices: Vec<u32> = records.iter().map(|record| record.index).collect();
     indices.sort_unstable();
@@ -72,8 +72,8 @@ async fn an_open_loop_sends_at_its_times_however_many_are_under_way() {
     assert_eq!((summary.completed, most.load(Ordering::SeqCst)), (30, 30));
     records.sort_by_key(|record| record.index);
     let schedule = Schedule::new(&workload, 7, Phase::Measure).unwrap();
-    let start_ns = records[0].intended_ns - schedule.requests()[0].offset_ns;
-    for (record, request) in records.iter().zip(schedule.requests()) {
+    let start_ns = records[0].intended_ns - schedule.entries()[0].offset_ns;
+    for (record, request) in records.iter().zip(schedule.entries()) {
         assert_eq!(record.intended_ns, start_ns + request.offset_ns);
         assert!(record.sent_ns.unwrap() >= record.intended_ns);
     }
@@ -102,12 +102,14 @@ async fn requests_go_out_in_order_as_the_schedule_has_them() {
     .await;
     let workload = Workload { api: Api::Chat, ..one_by_one(3) };
     load(&format!("{url}/v1"), &workload, patient()).await;
-    for request in Schedule::new(&workload, 7, Phase::Measure).unwrap().requests() {
+    let schedule = Schedule::new(&workload, 7, Phase::Measure).unwrap();
+    for entry in schedule.entries() {
         let (head, body) = seen.recv().await.unwrap();
         assert!(head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{head}");
         assert!(head.contains("\r\nAccept-Encoding: identity\r\n"), "{head}");
-        let content = body["messages"][0]["content"].as_str().unwrap().to_owned();
-        assert_eq!((Prompt::Text(content), &body["model"]), (request.prompt.clone(), &"tiny".into()));
+        let mut expected = Vec::new();
+        schedule.write_body(entry, "tiny", &[], &mut expected).unwrap();
+        assert_eq!(body, serde_json::from_slice::<serde_json::Value>(&expected).unwrap());
     }
 }
 
@@ -192,7 +194,7 @@ async fn a_stopped_load_ends_what_is_under_way_and_begins_nothing_more() {
             }
         })
         .await;
-        let workload = workload(50, Arrival::Closed { concurrency: 3 });
+        let workload = workload(50, Arrival::closed(3));
         let (records, summary) = load_until(&url, &workload, patient(), cancel).await;
         assert_eq!((records.len(), summary.failed, summary.completed), (3, 3, 0));
         assert_eq!((summary.asked, summary.stopped), (50, Some(cause)));

@@ -39,10 +39,14 @@ pub(crate) fn faults(task: &Task) -> Vec<Fault> {
     [workload(task), metric(task), bounds(task), server(task), tree_paths(task)].concat()
 }
 
-fn arrival_name(arrival: Arrival) -> &'static str {
+fn arrival_name(arrival: &Arrival) -> &'static str {
     match arrival {
         Arrival::Closed { .. } => "closed",
         Arrival::Open { .. } => "open",
+        Arrival::Constant { .. } => "constant",
+        Arrival::Stages { .. } => "stages",
+        Arrival::Bursts { .. } => "bursts",
+        Arrival::Trace { .. } => "trace",
         Arrival::AllAtOnce => "all-at-once",
     }
 }
@@ -50,19 +54,17 @@ fn arrival_name(arrival: Arrival) -> &'static str {
 fn workload(task: &Task) -> Vec<Fault> {
     let workload = &task.workload;
     let mut faults = Vec::new();
-    let found = arrival_name(workload.arrival);
-    match (workload.kind, workload.arrival) {
-        (WorkloadKind::Throughput, Arrival::Closed { .. } | Arrival::Open { .. }) => faults.push((
+    let found = arrival_name(&workload.arrival);
+    match (workload.kind, &workload.arrival) {
+        (WorkloadKind::Throughput, arrival) if *arrival != Arrival::AllAtOnce => faults.push((
             "workload.arrival",
             format!("`workload.arrival` must be `all-at-once` for kind `throughput`, found `{found}`"),
         )),
-        (WorkloadKind::Latency, Arrival::Open { .. } | Arrival::AllAtOnce) => faults.push((
+        (WorkloadKind::Latency, arrival) if !matches!(arrival, Arrival::Closed { .. }) => faults.push((
             "workload.arrival",
             format!("`workload.arrival` must be `closed` for kind `latency`, found `{found}`"),
         )),
-        (WorkloadKind::Throughput, Arrival::AllAtOnce)
-        | (WorkloadKind::Latency, Arrival::Closed { .. })
-        | (WorkloadKind::Serving, Arrival::Closed { .. } | Arrival::Open { .. } | Arrival::AllAtOnce) => {}
+        (WorkloadKind::Throughput | WorkloadKind::Latency | WorkloadKind::Serving, _) => {}
     }
     if matches!((&workload.prompts, workload.api), (Prompts::TokenIds { .. }, Api::Chat)) {
         let message = "prompts of kind `token-ids` need `workload.api = \"completions\"`: chat takes only text";
@@ -111,7 +113,7 @@ fn metric(task: &Task) -> Vec<Fault> {
         let message = format!("`{primary}` needs at least 2 output tokens, and `workload.output-tokens` is 1");
         faults.push(("metric.primary", message));
     }
-    if needs.fixed_by_rate && matches!(task.workload.arrival, Arrival::Open { .. }) {
+    if needs.fixed_by_rate && task.workload.arrival.is_open() {
         let message = format!(
             "`{primary}` can't decide an `open` workload, whose rate fixes the throughput; use a latency metric such as `{}`",
             MetricName::MeanE2elMs

@@ -22,6 +22,7 @@ pub(crate) fn workload(draft: &mut Draft<'_>, engine: EngineKind) -> Option<Work
         ignore_eos: draft.switch("workload.ignore-eos").unwrap_or(defaults::IGNORE_EOS),
         temperature: draft.number("workload.temperature").unwrap_or(defaults::TEMPERATURE),
         arrival: arrival?,
+        max_in_flight: None,
         warm_up_requests: draft.whole("workload.warm-up-requests").unwrap_or(defaults::WARM_UP_REQUESTS),
         probes: Probes {
             count: draft.whole("workload.probes.count").unwrap_or(defaults::PROBES.count),
@@ -40,7 +41,7 @@ fn arrival(draft: &mut Draft<'_>, kind: WorkloadKind) -> Option<Arrival> {
     if draft.root.at(PATH).is_none() {
         return match kind {
             WorkloadKind::Throughput => Some(Arrival::AllAtOnce),
-            WorkloadKind::Latency => Some(Arrival::Closed { concurrency: defaults::LATENCY_CONCURRENCY }),
+            WorkloadKind::Latency => Some(Arrival::closed(defaults::LATENCY_CONCURRENCY)),
             WorkloadKind::Serving => {
                 draft.missing(PATH);
                 None
@@ -54,7 +55,7 @@ fn arrival(draft: &mut Draft<'_>, kind: WorkloadKind) -> Option<Arrival> {
     match name {
         "closed" => {
             only(draft, PATH, name, &["kind", "concurrency"]);
-            Some(Arrival::Closed { concurrency: draft.needed_whole("workload.arrival.concurrency")? })
+            Some(Arrival::closed(draft.needed_whole("workload.arrival.concurrency")?))
         }
         "open" => {
             only(draft, PATH, name, &["kind", "rate-per-s", "burstiness"]);

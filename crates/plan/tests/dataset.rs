@@ -116,7 +116,7 @@ disk-gib = 3
     assert_eq!(task.server.model, "/data/set/t/weights");
     assert_eq!(task.server.options.get("max-model-len"), Some(&OptionValue::Whole(2048)));
     assert_eq!(task.server.options.get("enforce-eager"), Some(&OptionValue::Switch(true)));
-    assert_eq!(task.workload.arrival, Arrival::Closed { concurrency: 2 });
+    assert_eq!(task.workload.arrival, Arrival::closed(2));
     assert_eq!(serde_json::to_string(&task.workload.extra_body).unwrap(), r#"{"nested":{"x":[1,"a"]},"top_k":3}"#);
     assert_eq!(task.design.blocks, Some(4));
     // The same task as one line of JSON is the same task, and every key of the reference stands in it.

@@ -41,7 +41,12 @@ pub struct RecordHeader {
 
 impl Stored for RecordHeader {
     const NAME: &'static str = "requests";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
+
+    fn upgrade(version: u32, value: serde_json::Value) -> Option<serde_json::Value> {
+        // Version 2 only adds: times on the way out, and lines of other kinds than requests.
+        (version == 1).then_some(value)
+    }
 }
 
 /// The server's own token counts: a claim.
@@ -52,6 +57,16 @@ pub struct Usage {
     pub prompt_tokens: u64,
     /// Tokens of the answer.
     pub completion_tokens: u64,
+}
+
+/// The place of a request in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Turn {
+    /// The session, from 0.
+    pub session: u32,
+    /// The turn in it, from 0.
+    pub turn: u32,
 }
 
 /// Why a request has no whole answer.
@@ -78,6 +93,16 @@ pub struct RequestRecord {
     pub output_tokens_asked: u32,
     /// When it should have been sent. In a closed loop: when its turn came.
     pub intended_ns: u64,
+    /// When the client turned to it: later than intended by as much as the client was late, or as the request waited for
+    /// its turn where only so many may be under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released_ns: Option<u64>,
+    /// When the connection that was opened for it was ready; absent where a kept one carried it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connected_ns: Option<u64>,
+    /// When its first byte was handed to the operating system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_out_ns: Option<u64>,
     /// When its last byte was handed to the operating system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_ns: Option<u64>,
@@ -88,6 +113,23 @@ pub struct RequestRecord {
     pub chunk_ns: Vec<u64>,
     /// The tokens in each of those chunks, counted by the client.
     pub chunk_tokens: Vec<u32>,
+    /// The bytes of text in each of those chunks, where the text is counted by a tokenizer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chunk_bytes: Vec<u32>,
+    /// The place among those chunks, from 0, of the first one with content, where reasoning or tool calls came before it or
+    /// nothing else came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_chunk: Option<u32>,
+    /// The longest time from the kernel's receipt of bytes of the answer until the client read them, in nanoseconds; absent
+    /// without the kernel's stamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_ns: Option<u64>,
+    /// The multi-turn session that it belongs to, and its turn there, both from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
+    /// The model asked for, where it isn't the one of the load (an adapter).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// When the answer was complete, or when the request failed.
     pub end_ns: u64,
     /// The HTTP status.
@@ -114,4 +156,99 @@ impl RequestRecord {
     pub fn output_tokens(&self) -> u64 {
         self.chunk_tokens.iter().copied().map(u64::from).sum()
     }
+}
+
+/// What the client saw of itself in one phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseAudit {
+    /// The phase.
+    pub phase: Phase,
+    /// When the phase began and ended, in nanoseconds of the clock.
+    pub began_ns: u64,
+    /// See `began_ns`.
+    pub ended_ns: u64,
+    /// Threads that sent and read.
+    pub workers: u32,
+    /// Processor time of those threads in the phase, in nanoseconds: that of the busiest, and of all.
+    pub busiest_ns: u64,
+    /// See `busiest_ns`.
+    pub processor_ns: u64,
+    /// How long the busiest thread was ready to run and had no processor, in nanoseconds, where the kernel says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<u64>,
+    /// Reads that brought bytes.
+    pub reads: u64,
+    /// Those of them that had the kernel's receive stamp.
+    pub stamped_reads: u64,
+    /// The lag of those: pairs of an upper bound in nanoseconds and the number of reads up to it and above the bound before.
+    pub lag_ns: Vec<(u64, u64)>,
+    /// The longest lag, in nanoseconds.
+    pub longest_lag_ns: u64,
+    /// Requests that were sent once more because their kept connection turned out to be closed.
+    pub reconnects: u32,
+    /// Connections opened.
+    pub connections: u64,
+    /// TCP segments that the machine (its network namespace) sent again in the phase, where the kernel says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmits: Option<u64>,
+}
+
+/// What the server said of itself at one moment: its metrics by the names of their family, summed over labels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSample {
+    /// When the answer was there, in nanoseconds of the clock.
+    pub at_ns: u64,
+    /// The values.
+    pub values: std::collections::BTreeMap<String, f64>,
+}
+
+/// A line of the records after the header.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RecordLine {
+    /// A request.
+    Request(Box<RequestRecord>),
+    /// The end of a phase, `{"audit":…}`.
+    Audit(PhaseAudit),
+    /// A look at the server's own metrics, `{"server":…}`.
+    Server(ServerSample),
+}
+
+/// What lines that are no request begin with, as they are written.
+const AUDIT: &[u8] = b"{\"audit\":";
+const SERVER: &[u8] = b"{\"server\":";
+
+impl RecordLine {
+    /// Reads a line without its end.
+    ///
+    /// # Errors
+    /// Returns an error if it is none of the kinds.
+    pub fn parse(line: &[u8]) -> Result<Self, serde_json::Error> {
+        if line.starts_with(AUDIT) {
+            let AuditLine { audit } = serde_json::from_slice(line)?;
+            return Ok(Self::Audit(audit));
+        }
+        if line.starts_with(SERVER) {
+            let ServerLine { server } = serde_json::from_slice(line)?;
+            return Ok(Self::Server(server));
+        }
+        serde_json::from_slice(line).map(|record| Self::Request(Box::new(record)))
+    }
+}
+
+/// The line of a [`PhaseAudit`].
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuditLine {
+    /// The audit.
+    pub audit: PhaseAudit,
+}
+
+/// The line of a [`ServerSample`].
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerLine {
+    /// The sample.
+    pub server: ServerSample,
 }

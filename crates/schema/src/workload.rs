@@ -26,6 +26,8 @@ spelt_enum!(
         Completions = "completions",
         /// `POST /v1/chat/completions`.
         Chat = "chat",
+        /// `POST /v1/embeddings`, which answers whole and with no token.
+        Embeddings = "embeddings",
     }
 );
 
@@ -36,17 +38,24 @@ spelt_enum!(
         TokenIds = "token-ids",
         /// By words between white space, for engines whose tokens are words.
         Whitespace = "whitespace",
+        /// By the model's own tokenizer, run by the client over the answer's text.
+        Tokenizer = "tokenizer",
+        /// By the server's `usage`, which is a claim and no count of the client's.
+        Usage = "usage",
     }
 );
 
 /// When requests are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Arrival {
     /// Closed loop: so many requests are under way at any time, and one that ends starts the next.
     Closed {
         /// Requests under way.
         concurrency: u32,
+        /// Over how many seconds the loop is filled, evenly; at once if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ramp_s: Option<f64>,
     },
     /// Open loop: requests are sent at their own times, however many are under way.
     Open {
@@ -55,8 +64,65 @@ pub enum Arrival {
         /// Shape of the gamma-distributed gaps, as in vLLM: 1 is Poisson, below 1 is burstier, above 1 more regular.
         burstiness: f64,
     },
+    /// Open loop with equal gaps.
+    Constant {
+        /// Rate in requests per second.
+        rate_per_s: f64,
+    },
+    /// Open loop whose rate changes: steps and ramps, one after the other. The last stage goes on as long as there are
+    /// requests, at its final rate.
+    Stages {
+        /// The stages.
+        stages: Vec<Stage>,
+        /// As in [`Arrival::Open`], in the stretched time in which the rate is constant; equal gaps there if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        burstiness: Option<f64>,
+    },
+    /// Open loop of bursts: so many requests at the same moment, again and again.
+    Bursts {
+        /// Requests in a burst.
+        size: u32,
+        /// From burst to burst, in seconds.
+        period_s: f64,
+    },
+    /// Open loop at the times of a trace, which come with its prompts.
+    Trace {
+        /// How much faster than in the trace: 2 halves every gap.
+        speed: f64,
+    },
     /// Every request at once.
     AllAtOnce,
+}
+
+impl Arrival {
+    /// Returns a closed loop that is full at once.
+    pub fn closed(concurrency: u32) -> Self {
+        Self::Closed { concurrency, ramp_s: None }
+    }
+
+    /// Returns whether requests have times of their own, however many are under way.
+    pub fn is_open(&self) -> bool {
+        match self {
+            Self::Closed { .. } | Self::AllAtOnce => false,
+            Self::Open { .. }
+            | Self::Constant { .. }
+            | Self::Stages { .. }
+            | Self::Bursts { .. }
+            | Self::Trace { .. } => true,
+        }
+    }
+}
+
+/// A stretch of time in which the rate goes evenly from one value to another: a step where both are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// How long it lasts, in seconds.
+    pub seconds: f64,
+    /// The rate at its start, in requests per second.
+    pub from_per_s: f64,
+    /// The rate at its end, in requests per second.
+    pub to_per_s: f64,
 }
 
 /// Where prompts come from.
@@ -126,6 +192,9 @@ pub struct Workload {
     pub temperature: f64,
     /// When requests are sent.
     pub arrival: Arrival,
+    /// In an open loop, the most requests under way: one whose time has come waits for its turn, which counts in its latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_in_flight: Option<u32>,
     /// Requests before the window that are not measured, sent in the same way.
     pub warm_up_requests: u32,
     /// The output check.

@@ -60,7 +60,7 @@ pub(crate) fn rules(count: u32) -> LaunchRules {
         requests: count,
         probes: 1,
         exact_length: true,
-        arrival: Arrival::Closed { concurrency: 1 },
+        arrival: Arrival::closed(1),
         failed_requests: 0,
         min_window_s: Seconds::new(0.1).unwrap(),
         primary: MetricName::OutputThroughput,

@@ -73,7 +73,7 @@ impl LaunchRules {
             requests: workload.requests,
             probes: workload.probes.count,
             exact_length: workload.ignore_eos,
-            arrival: workload.arrival,
+            arrival: workload.arrival.clone(),
             failed_requests: limits.failed_requests,
             min_window_s,
             primary: metric.primary,

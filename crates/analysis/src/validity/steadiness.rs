@@ -91,9 +91,8 @@ pub(super) fn drift(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
 ///
 /// The launch would only repeat it, so the block isn't replaced.
 pub(super) fn saturation(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
-    match rules.arrival {
-        Arrival::Open { .. } => {}
-        Arrival::Closed { .. } | Arrival::AllAtOnce => return None,
+    if !rules.arrival.is_open() {
+        return None;
     }
     let slices = slices(rules, samples, Quantity::E2el)?;
     let Trend { p, change } = mann_kendall(&slices)?;
@@ -122,10 +121,14 @@ fn series(slices: &[f64]) -> EvidenceLine {
 /// Returns the quantity in slices of equal time, or `None` if there are too few requests for ten of them.
 fn slices(rules: &LaunchRules, samples: &Samples, quantity: Quantity) -> Option<Vec<f64>> {
     // In a closed loop requests may run in step, so a slice must hold a whole round of them.
-    let in_slice = match rules.arrival {
+    let in_slice = match &rules.arrival {
         Arrival::AllAtOnce => return None,
-        Arrival::Closed { concurrency } => usize::try_from(concurrency).ok()?.max(REQUESTS_IN_SLICE),
-        Arrival::Open { .. } => REQUESTS_IN_SLICE,
+        Arrival::Closed { concurrency, .. } => usize::try_from(*concurrency).ok()?.max(REQUESTS_IN_SLICE),
+        Arrival::Open { .. }
+        | Arrival::Constant { .. }
+        | Arrival::Stages { .. }
+        | Arrival::Bursts { .. }
+        | Arrival::Trace { .. } => REQUESTS_IN_SLICE,
     };
     let count = (completed(samples).count() / in_slice).min(MOST_SLICES);
     if count < FEWEST_SLICES {

@@ -149,7 +149,7 @@ fn the_default_window_must_also_hold_ten_latencies() {
         records[WINDOW + index].end_ns += 5000 * MS;
     }
     let window = |min: f64, arrival| LaunchRules { min_window_s: Seconds::new(min).unwrap(), arrival, ..rules(600) };
-    let closed = Arrival::Closed { concurrency: 100 };
+    let closed = Arrival::closed(100);
     assert_eq!(classes(window(29.0, closed), &records), []);
     assert_eq!(classes(window(30.0, closed), &records), [FailureClass::WindowTooShort]);
     assert_eq!(classes(window(30.0, Arrival::AllAtOnce), &records), []);
@@ -163,7 +163,7 @@ fn a_late_open_loop_is_bound_by_the_client() {
         record.sent_ns = Some(record.intended_ns + 6 * MS);
     }
     assert_eq!(classes(rules.clone(), &records), [FailureClass::ClientBound]);
-    assert_eq!(classes(LaunchRules { arrival: Arrival::Closed { concurrency: 1 }, ..rules }, &records), []);
+    assert_eq!(classes(LaunchRules { arrival: Arrival::closed(1), ..rules }, &records), []);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_server_that_falls_behind_an_open_loop_is_over_saturated() {
     assert_eq!(classes(LaunchRules { primary: MetricName::MeanE2elMs, ..rules }, &steady), []);
     let (rules, falling_behind) = open(100, 20);
     assert_eq!(classes(rules.clone(), &falling_behind), [FailureClass::OverSaturated]);
-    let closed = Arrival::Closed { concurrency: 1 };
+    let closed = Arrival::closed(1);
     assert_eq!(classes(LaunchRules { arrival: closed, ..rules }, &falling_behind)[..], []);
 }
 
@@ -197,7 +197,7 @@ fn a_metric_that_moves_with_time_drifts() {
         LaunchRules { primary: MetricName::MeanTtftMs, ..rules(200) },
         LaunchRules { margin: 0.3, ..rules(200) },
         LaunchRules { arrival: Arrival::AllAtOnce, ..rules(200) },
-        LaunchRules { arrival: Arrival::Closed { concurrency: 21 }, ..rules(200) },
+        LaunchRules { arrival: Arrival::closed(21), ..rules(200) },
     ];
     for rules in steady {
         assert_eq!(classes(rules.clone(), &records), [], "{rules:?}");
@@ -211,7 +211,7 @@ fn requests_that_run_in_step_do_not_drift() {
     let mut records = vec![record(Phase::ProbeBefore, 0), record(Phase::ProbeAfter, 0)];
     let rounds = (0..30_u32).flat_map(|round| (0..8).map(move |place| (round, round * 8 + place)));
     records.extend(rounds.map(|(round, index)| at(record(Phase::Measure, index), u64::from(round) * 65 * MS)));
-    let closed = Arrival::Closed { concurrency: 8 };
+    let closed = Arrival::closed(8);
     for primary in [MetricName::OutputThroughput, MetricName::MeanE2elMs] {
         assert_eq!(classes(LaunchRules { arrival: closed, primary, ..rules(240) }, &records), []);
     }

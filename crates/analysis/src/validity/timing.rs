@@ -35,11 +35,10 @@ pub(super) fn order(samples: &Samples) -> Option<Failure> {
 /// The launch would only repeat it, so this is a fault of the plan: the block isn't replaced.
 pub(super) fn window(rules: &LaunchRules, samples: &Samples, measurement: &Measurement) -> Option<Failure> {
     let planned = rules.min_window_s.get();
-    let by_latency = match rules.arrival {
-        Arrival::AllAtOnce => None,
-        Arrival::Closed { .. } | Arrival::Open { .. } => {
-            p99(completed(samples).map(|sample| sample.e2el_ms)).map(|ms| LATENCIES_IN_WINDOW * ms / 1e3)
-        }
+    let by_latency = if rules.arrival == Arrival::AllAtOnce {
+        None
+    } else {
+        p99(completed(samples).map(|sample| sample.e2el_ms)).map(|ms| LATENCIES_IN_WINDOW * ms / 1e3)
     };
     let bound = by_latency.filter(|bound| planned >= DEFAULT_MIN_WINDOW_S && *bound > planned).unwrap_or(planned);
     let found = measurement.window_s;
@@ -52,9 +51,8 @@ pub(super) fn window(rules: &LaunchRules, samples: &Samples, measurement: &Measu
 /// 99th percentile of the request latency, whichever is longer. In other loops a request's turn and its send are one
 /// moment.
 pub(super) fn client(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
-    match rules.arrival {
-        Arrival::Open { .. } => {}
-        Arrival::Closed { .. } | Arrival::AllAtOnce => return None,
+    if !rules.arrival.is_open() {
+        return None;
     }
     let lateness = |sample: &Sample| Some(real(sample.sent_ns?.saturating_sub(sample.intended_ns)) / 1e6);
     let late = p99(samples.window.iter().filter_map(lateness))?;

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
         requests: workload.requests,
         probes: 0,
         exact_length: true,
-        arrival: workload.arrival,
+        arrival: workload.arrival.clone(),
         failed_requests: 0,
         min_window_s: Seconds::new(0.0).expect("zero is a duration"),
         primary: MetricName::OutputThroughput,
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
         Limits { interrupted, stop, deadline: Instant::now() + Duration::from_secs_f64(args.deadline.clamp(0.0, 1e8)) };
     for phase in [Phase::WarmUp, Phase::Measure] {
         let schedule = schedules.phase(phase);
-        context.terminal.status(&format!("{phase}: {} requests to {}", schedule.requests().len(), args.url));
+        context.terminal.status(&format!("{phase}: {} requests to {}", schedule.entries().len(), args.url));
         let summary = runtime.block_on(limits.over(client.run_phase(schedule, |record| writer.write(&record))));
         let PhaseSummary { completed, failed, .. } = summary.exit(Exit::Machine)?;
         context.terminal.status(&format!("{phase}: {completed} completed, {failed} failed"));
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
 fn workload(args: &LoadArgs) -> Workload {
     let arrival = match args.rate {
         Some(rate_per_s) => Arrival::Open { rate_per_s, burstiness: args.burstiness },
-        None => Arrival::Closed { concurrency: args.concurrency },
+        None => Arrival::closed(args.concurrency),
     };
     let input_tokens = args.input_len;
     let prompts = match args.vocabulary_size {
@@ -119,6 +119,7 @@ fn workload(args: &LoadArgs) -> Workload {
         ignore_eos: true,
         temperature: 0.0,
         arrival,
+        max_in_flight: None,
         warm_up_requests: args.warm_up,
         probes: Probes { count: 0, output_tokens: 1 },
         counter: match args.counter {

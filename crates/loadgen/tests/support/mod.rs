@@ -32,6 +32,7 @@ pub(crate) fn workload(requests: u32, arrival: Arrival) -> Workload {
         ignore_eos: true,
         temperature: 0.0,
         arrival,
+        max_in_flight: None,
         warm_up_requests: 0,
         probes: Probes { count: 0, output_tokens: 1 },
         counter: TokenCounter::Whitespace,
@@ -40,7 +41,7 @@ pub(crate) fn workload(requests: u32, arrival: Arrival) -> Workload {
 }
 
 pub(crate) fn one_by_one(requests: u32) -> Workload {
-    workload(requests, Arrival::Closed { concurrency: 1 })
+    workload(requests, Arrival::closed(1))
 }
 
 pub(crate) fn patient() -> LoadOptions {

@@ -2,7 +2,7 @@
 
 use isobench_schema::measurement::MetricName;
 use isobench_schema::task::MetricSpec;
-use isobench_schema::workload::{Arrival, Workload, WorkloadKind};
+use isobench_schema::workload::{Workload, WorkloadKind};
 
 use crate::defaults;
 
@@ -10,13 +10,13 @@ use crate::defaults;
 ///
 /// Requests that arrive at a rate fix the throughput, so that only a latency can differ (`docs/methodology.md`, section 2).
 pub(super) fn of(workload: &Workload) -> MetricSpec {
-    let (primary, guards) = match (workload.kind, workload.arrival) {
+    let (primary, guards) = match (workload.kind, workload.arrival.is_open()) {
         (WorkloadKind::Latency, _) => (MetricName::MeanE2elMs, vec![MetricName::MeanTtftMs, MetricName::MeanTpotMs]),
         (WorkloadKind::Throughput, _) => (MetricName::TotalTokenThroughput, vec![MetricName::RequestThroughput]),
-        (WorkloadKind::Serving, Arrival::Open { .. }) => {
+        (WorkloadKind::Serving, true) => {
             (MetricName::MeanE2elMs, vec![MetricName::MeanTtftMs, MetricName::MeanTpotMs, MetricName::MeanItlMs])
         }
-        (WorkloadKind::Serving, Arrival::Closed { .. } | Arrival::AllAtOnce) => (
+        (WorkloadKind::Serving, false) => (
             MetricName::OutputThroughput,
             vec![MetricName::MeanTtftMs, MetricName::MeanTpotMs, MetricName::MeanItlMs, MetricName::RequestThroughput],
         ),

@@ -97,7 +97,8 @@ impl Preset {
             output_tokens: self.output_tokens,
             ignore_eos: defaults::IGNORE_EOS,
             temperature: defaults::TEMPERATURE,
-            arrival: self.arrival,
+            arrival: self.arrival.clone(),
+            max_in_flight: None,
             warm_up_requests: self.warm_up_requests,
             probes: defaults::PROBES,
             counter: defaults::counter(engine),
@@ -136,7 +137,7 @@ mod tests {
         let preset = presets.find("seed-local").unwrap();
         let workload = preset.workload(EngineKind::Vllm, Some(128_256));
         assert_eq!((workload.requests, workload.output_tokens, workload.warm_up_requests), (100, 64, 10));
-        assert_eq!(workload.arrival, Arrival::Closed { concurrency: 16 });
+        assert_eq!(workload.arrival, Arrival::closed(16));
         assert_eq!(
             workload.prompts,
             Prompts::TokenIds { input_tokens: 512, vocabulary_size: 128_256, first_id: defaults::FIRST_TOKEN_ID }

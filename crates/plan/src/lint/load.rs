@@ -35,8 +35,12 @@ fn is_serving(case: &Case<'_>) -> bool {
 /// Returns the finite rate at which requests are sent.
 fn rate(case: &Case<'_>) -> Option<f64> {
     let of_workload = case.workload.and_then(|workload| match workload.arrival {
-        Arrival::Open { rate_per_s, .. } => Some(rate_per_s),
-        Arrival::Closed { .. } | Arrival::AllAtOnce => None,
+        Arrival::Open { rate_per_s, .. } | Arrival::Constant { rate_per_s } => Some(rate_per_s),
+        Arrival::Stages { .. }
+        | Arrival::Bursts { .. }
+        | Arrival::Trace { .. }
+        | Arrival::Closed { .. }
+        | Arrival::AllAtOnce => None,
     });
     let of_command = || case.given.and_then(|given| given.number("--request-rate"));
     of_workload.or_else(of_command).filter(|rate| rate.is_finite() && *rate > 0.0 && is_serving(case))

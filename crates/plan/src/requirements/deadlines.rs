@@ -97,13 +97,19 @@ fn load_s(launch: &Launch<'_>, rate: Option<&ServiceRate>, settings: &DeadlineSe
     let workload = launch.workload;
     let requests = f64::from(workload.requests) + f64::from(workload.warm_up_requests);
     let slowest = rate.map(|rate| requests / rate.requests_per_s * settings.slowness);
-    match workload.arrival {
-        Arrival::Open { rate_per_s, .. } if rate_per_s > 0.0 => {
-            let arrivals = requests / rate_per_s;
-            Some(arrivals + slowest.unwrap_or(0.0))
+    let arrivals = match &workload.arrival {
+        Arrival::Open { rate_per_s, .. } | Arrival::Constant { rate_per_s } if *rate_per_s > 0.0 => {
+            requests / rate_per_s
         }
-        Arrival::Open { .. } | Arrival::Closed { .. } | Arrival::AllAtOnce => slowest,
-    }
+        Arrival::Bursts { size, period_s } => requests / f64::from((*size).max(1)) * period_s,
+        Arrival::Stages { stages, .. } => stages.iter().map(|stage| stage.seconds).sum(),
+        Arrival::Open { .. }
+        | Arrival::Constant { .. }
+        | Arrival::Trace { .. }
+        | Arrival::Closed { .. }
+        | Arrival::AllAtOnce => return slowest,
+    };
+    Some(arrivals + slowest.unwrap_or(0.0))
 }
 
 /// Returns the deadlines of a launch, and how they came about.
@@ -127,15 +133,13 @@ pub fn deadlines(
         (None, None) => (defaults::WORKLOAD_S, "how fast the load can be served is not known".to_owned()),
     };
     let workload = workload.clamp(WORKLOAD.0, WORKLOAD.1);
-    let queued = match launch.workload.arrival {
+    let queued = if matches!(launch.workload.arrival, Arrival::Closed { .. }) {
+        let one = rate.map_or(0.0, |rate| rate.request_s * settings.slowness);
+        let beside = f64::from(at_once(launch.workload)) / rate.map_or(1.0, |rate| f64::from(rate.concurrency.max(1)));
+        one * beside.max(1.0)
+    } else {
         // The last of all waits for nearly all others.
-        Arrival::AllAtOnce | Arrival::Open { .. } => workload,
-        Arrival::Closed { .. } => {
-            let one = rate.map_or(0.0, |rate| rate.request_s * settings.slowness);
-            let beside =
-                f64::from(at_once(launch.workload)) / rate.map_or(1.0, |rate| f64::from(rate.concurrency.max(1)));
-            one * beside.max(1.0)
-        }
+        workload
     };
     let request = queued.clamp(defaults::REQUEST_S.min(workload), workload);
     let stall = (request / 5.0).max(defaults::STALL_S);

@@ -74,7 +74,12 @@ impl Lengths {
 pub fn at_once(workload: &Workload) -> u32 {
     let requests = workload.requests.max(1);
     match workload.arrival {
-        Arrival::Closed { concurrency } => concurrency.clamp(1, requests),
-        Arrival::Open { .. } | Arrival::AllAtOnce => requests,
+        Arrival::Closed { concurrency, .. } => concurrency.clamp(1, requests),
+        Arrival::Open { .. }
+        | Arrival::Constant { .. }
+        | Arrival::Stages { .. }
+        | Arrival::Bursts { .. }
+        | Arrival::Trace { .. }
+        | Arrival::AllAtOnce => workload.max_in_flight.map_or(requests, |most| most.clamp(1, requests)),
     }
 }

@@ -34,7 +34,7 @@ fn rate(name: &str, workload: &Workload, tensor_parallel: u32) -> Option<Service
 
 #[test]
 fn the_rate_is_that_of_the_formula() {
-    let load = workload(512, 64, 100, Arrival::Closed { concurrency: 16 });
+    let load = workload(512, 64, 100, Arrival::closed(16));
     let found = rate("meta-llama/Llama-3.1-8B-Instruct", &load, 1).unwrap();
     let active = 8_030_261_248.0 - 525_336_576.0;
     let prompt = 2.0 * active * 512.0 / (989e12 * 0.6);
@@ -56,7 +56,7 @@ fn a_model_that_does_not_fit_has_no_rate_and_more_devices_are_faster() {
 
 #[test]
 fn a_mixture_of_experts_reads_only_the_experts_that_its_tokens_choose() {
-    let one = workload(512, 64, 10, Arrival::Closed { concurrency: 1 });
+    let one = workload(512, 64, 10, Arrival::closed(1));
     let sparse = rate("mistralai/Mixtral-8x7B-v0.1", &one, 2).unwrap();
     let dense = rate("meta-llama/Llama-2-70b-hf", &one, 4).unwrap();
     // 2 of 8 experts: 25 of 93 GB.
@@ -67,7 +67,7 @@ fn a_mixture_of_experts_reads_only_the_experts_that_its_tokens_choose() {
 fn deadlines_scale_with_the_model_and_with_what_was_measured() {
     let settings = DeadlineSettings::default();
     let options = ServerOptions::default();
-    let load = workload(512, 64, 100, Arrival::Closed { concurrency: 16 });
+    let load = workload(512, 64, 100, Arrival::closed(16));
     let limits = |name: &str, tensor_parallel: u32, history: History| {
         let (model, place) = (known(name), place("h100-sxm", None));
         let launch = Launch { model: &model, options: &options, workload: &load, place: &place, tensor_parallel };
@@ -138,7 +138,7 @@ proptest! {
         let place = place(&knowledge.devices.device[device].id, Some(&moment));
         let needed = |context: u64, concurrency: u32| {
             let options = ServerOptions { max_model_len: Some(context), ..ServerOptions::default() };
-            let load = workload(512, 64, 1000, Arrival::Closed { concurrency });
+            let load = workload(512, 64, 1000, Arrival::closed(concurrency));
             let needed = need(&model, &options, Some(&load), &place);
             if let Some(devices) = needed.devices {
                 let sizing = Sizing::new(&model, &options, &place, None);

@@ -149,11 +149,17 @@ fn block_axis(task: &TaskJudgement) -> Vec<u32> {
 
 /// Returns what is run, in words.
 pub(crate) fn workload(workload: &Workload, model: &str) -> String {
-    let arrival = match workload.arrival {
-        Arrival::Closed { concurrency } => format!("{concurrency} under way at a time"),
+    let arrival = match &workload.arrival {
+        Arrival::Closed { concurrency, .. } => format!("{concurrency} under way at a time"),
         Arrival::Open { rate_per_s, burstiness } => {
-            format!("{} req/s, burstiness {}", number::significant(rate_per_s), number::significant(burstiness))
+            format!("{} req/s, burstiness {}", number::significant(*rate_per_s), number::significant(*burstiness))
         }
+        Arrival::Constant { rate_per_s } => format!("{} req/s at equal gaps", number::significant(*rate_per_s)),
+        Arrival::Stages { stages, .. } => format!("{} stages of rates", stages.len()),
+        Arrival::Bursts { size, period_s } => {
+            format!("bursts of {size} every {} s", number::significant(*period_s))
+        }
+        Arrival::Trace { speed } => format!("the times of a trace, {} times as fast", number::significant(*speed)),
         Arrival::AllAtOnce => "all at once".to_owned(),
     };
     let input = match &workload.prompts {

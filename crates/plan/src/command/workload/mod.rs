@@ -105,6 +105,7 @@ impl Draft<'_, '_> {
             prompts,
             output_tokens,
             arrival,
+            max_in_flight: None,
             warm_up_requests,
             probes: defaults::PROBES,
             counter: defaults::counter(engine),
@@ -218,12 +219,12 @@ impl Draft<'_, '_> {
             ToolKind::OfflineThroughput => return Some(Arrival::AllAtOnce),
             ToolKind::OfflineLatency => {
                 let concurrency = self.count("--batch-size", 1, MOST_REQUESTS).unwrap_or(1);
-                return Some(Arrival::Closed { concurrency });
+                return Some(Arrival::closed(concurrency));
             }
             ToolKind::Serving | ToolKind::Server => {}
         }
         if self.fitted.tool == Tool::SglangBenchOneBatchServer {
-            return Some(Arrival::Closed { concurrency: requests });
+            return Some(Arrival::closed(requests));
         }
         // The programs keep no bound where it is 0.
         let concurrency = self.count("--max-concurrency", 0, MOST_REQUESTS).filter(|concurrency| *concurrency > 0);
@@ -232,7 +233,7 @@ impl Draft<'_, '_> {
         let rate = self.rate("--request-rate").filter(|rate| *rate != f64::INFINITY);
         match (rate, concurrency) {
             (None, None) => Some(Arrival::AllAtOnce),
-            (None, Some(concurrency)) => Some(Arrival::Closed { concurrency }),
+            (None, Some(concurrency)) => Some(Arrival::closed(concurrency)),
             (Some(rate_per_s), None) if rate_per_s > 0.0 => {
                 Some(Arrival::Open { rate_per_s, burstiness: burstiness.unwrap_or(defaults::BURSTINESS) })
             }

@@ -1,14 +1,26 @@
 //! What is sent in each phase, and when: a pure function of the workload and a seed.
 
+mod arrivals;
+mod bodies;
+mod body;
+mod draw;
+mod prompts;
+mod request;
+mod words;
+
+use std::io;
+
 use isobench_schema::ids::Digest;
-use isobench_schema::record::Phase;
+use isobench_schema::record::{Phase, Turn};
 use isobench_schema::workload::{Api, Arrival, Prompts, TokenCounter, Workload};
 use sha2::{Digest as _, Sha256};
 
-use crate::body::{self, BodyFields};
-use crate::clock::nanoseconds;
-use crate::draw::Draws;
-use crate::prompts::Drawn;
+use arrivals::Arrivals;
+use bodies::{Bodies, Span};
+use body::BodyFields;
+use draw::Draws;
+use prompts::Drawn;
+pub use request::{Content, Request};
 
 /// The seed of everything that must not change from block to block: the probes and the first request.
 const FIXED_SEED: u64 = 0x1507_be2c;
@@ -17,7 +29,7 @@ const FIXED_SEED: u64 = 0x1507_be2c;
 pub(crate) const FIRST_TOKENS: u32 = 8;
 
 /// Why a workload can't be sent.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum ScheduleError {
     /// A number that makes no sense.
     #[error("the workload's `{field}` is {value}, but it must be {rule}")]
@@ -46,39 +58,65 @@ pub enum ScheduleError {
         /// The dataset.
         name: String,
     },
+    /// The prepared requests can't be kept.
+    #[error("failed to keep the prepared requests in the folder for temporary files")]
+    Keep {
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
 }
 
-/// A prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Prompt {
-    /// Text, as words with one space between them.
-    Text(String),
-    /// Token ids.
-    Ids(Vec<u32>),
+/// How requests follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// So many are under way; one that ends starts the next. The loop is filled evenly over `ramp_ns`.
+    Closed {
+        /// Requests (of conversations: sessions) under way.
+        concurrency: u32,
+        /// Over how long the loop is filled, in nanoseconds.
+        ramp_ns: u64,
+    },
+    /// Each has its own time.
+    Open {
+        /// The most under way, if there is a bound.
+        max_in_flight: Option<u32>,
+    },
 }
 
 /// One request of a schedule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScheduledRequest {
-    /// The prompt.
-    pub prompt: Prompt,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Its intended time in nanoseconds since the phase's start. 0 in a closed loop.
+    pub offset_ns: u64,
+    /// How long after the answer of the turn before it is sent, in nanoseconds.
+    pub think_ns: u64,
     /// The prompt's length in tokens (in words for worded prompts).
     pub input_tokens: u32,
     /// Tokens asked of the answer.
     pub output_tokens: u32,
-    /// Its intended time in nanoseconds since the phase's start. 0 unless the loop is open.
-    pub offset_ns: u64,
+    /// Its place in a conversation.
+    pub turn: Option<Turn>,
+    /// The place of its model among the schedule's models, if it isn't the load's.
+    model: Option<u16>,
+    /// Its body without the model: for a turn, only its own message.
+    body: Span,
+    /// For a turn, what comes after the messages.
+    tail: Span,
 }
 
 /// Everything that is sent in one phase.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Schedule {
     phase: Phase,
     api: Api,
     counter: TokenCounter,
-    arrival: Arrival,
-    fields: BodyFields,
-    requests: Vec<ScheduledRequest>,
+    pace: Pace,
+    models: Vec<String>,
+    entries: Vec<Entry>,
+    bodies: Bodies,
+    /// Of everything but the models' names and the server's address.
+    hasher: Sha256,
 }
 
 impl Schedule {
@@ -98,8 +136,8 @@ impl Schedule {
             Phase::ProbeBefore | Phase::ProbeAfter => {
                 (workload.probes.count, ONE_AT_A_TIME, workload.probes.output_tokens, "probe")
             }
-            Phase::WarmUp => (workload.warm_up_requests, workload.arrival, workload.output_tokens, "warm-up"),
-            Phase::Measure => (workload.requests, workload.arrival, workload.output_tokens, "measure"),
+            Phase::WarmUp => (workload.warm_up_requests, workload.arrival.clone(), workload.output_tokens, "warm-up"),
+            Phase::Measure => (workload.requests, workload.arrival.clone(), workload.output_tokens, "measure"),
         };
         let (seed, temperature) = match phase {
             Phase::First | Phase::ProbeBefore | Phase::ProbeAfter => (FIXED_SEED, 0.0),
@@ -109,19 +147,80 @@ impl Schedule {
             Phase::First => kind.shortened(),
             Phase::ProbeBefore | Phase::ProbeAfter | Phase::WarmUp | Phase::Measure => kind,
         };
+        let fields = BodyFields {
+            api: workload.api,
+            counter: workload.counter,
+            temperature,
+            ignore_eos: workload.ignore_eos,
+            extra_body: workload.extra_body.clone(),
+        };
+        let mut schedule = Self::empty(phase, pace(&arrival, workload.max_in_flight), &fields, &arrival);
         let mut contents = Draws::new(seed, &format!("prompts/{purpose}"));
-        let mut times = Arrivals { draws: Draws::new(seed, &format!("arrivals/{purpose}")), arrival, at_s: 0.0 };
-        let requests = (0..count)
-            .map(|_| ScheduledRequest {
-                prompt: prompts.draw(&mut contents),
-                input_tokens: prompts.input_tokens(),
-                output_tokens,
-                offset_ns: times.next_ns(),
-            })
-            .collect();
-        let fields =
-            BodyFields { temperature, ignore_eos: workload.ignore_eos, extra_body: workload.extra_body.clone() };
-        Ok(Self { phase, api: workload.api, counter: workload.counter, arrival, fields, requests })
+        let mut times = Arrivals::new(arrival, Draws::new(seed, &format!("arrivals/{purpose}")));
+        for _ in 0..count {
+            let request = Request::new(prompts.draw(&mut contents), prompts.input_tokens(), output_tokens);
+            let offset_ns = times.next_ns(request.at_ns);
+            schedule.push(&request, offset_ns, &fields).map_err(|source| ScheduleError::Keep { source })?;
+        }
+        Ok(schedule)
+    }
+
+    /// Returns a schedule without requests.
+    fn empty(phase: Phase, pace: Pace, fields: &BodyFields, arrival: &Arrival) -> Self {
+        let mut schedule = Self {
+            phase,
+            api: fields.api,
+            counter: fields.counter,
+            pace,
+            models: Vec::new(),
+            entries: Vec::new(),
+            bodies: Bodies::default(),
+            hasher: Sha256::new(),
+        };
+        schedule.feed(b"isobench schedule 2");
+        schedule.feed(phase.as_str().as_bytes());
+        schedule.feed(fields.api.as_str().as_bytes());
+        schedule.feed(fields.counter.as_str().as_bytes());
+        schedule.feed(format!("{arrival:?} {pace:?}").as_bytes());
+        schedule
+    }
+
+    /// Adds a request to the end.
+    fn push(&mut self, request: &Request, offset_ns: u64, fields: &BodyFields) -> io::Result<()> {
+        let body::Rendered { body, tail } = body::render(fields, request);
+        self.feed(&body);
+        self.feed(&tail);
+        self.feed(&offset_ns.to_le_bytes());
+        self.feed(&request.think_ns.to_le_bytes());
+        let model = match &request.model {
+            None => None,
+            Some(name) => {
+                self.feed(name.as_bytes());
+                let known = self.models.iter().position(|model| model == name);
+                let place = known.unwrap_or_else(|| {
+                    self.models.push(name.clone());
+                    self.models.len() - 1
+                });
+                Some(u16::try_from(place).map_err(|_too_many| io::Error::other("more than 65,536 models"))?)
+            }
+        };
+        self.entries.push(Entry {
+            offset_ns,
+            think_ns: request.think_ns,
+            input_tokens: request.input_tokens,
+            output_tokens: request.output_tokens,
+            turn: request.turn,
+            model,
+            body: self.bodies.push(&body)?,
+            tail: self.bodies.push(&tail)?,
+        });
+        Ok(())
+    }
+
+    /// Feeds a part with its length, so that no two schedules feed alike.
+    fn feed(&mut self, part: &[u8]) {
+        self.hasher.update((part.len() as u64).to_le_bytes());
+        self.hasher.update(part);
     }
 
     /// Returns the phase.
@@ -139,46 +238,72 @@ impl Schedule {
         self.counter
     }
 
-    /// Returns when requests are sent.
-    pub fn arrival(&self) -> Arrival {
-        self.arrival
+    /// Returns how requests follow each other.
+    pub fn pace(&self) -> Pace {
+        self.pace
     }
 
     /// Returns the requests, in the order in which they are sent.
-    pub fn requests(&self) -> &[ScheduledRequest] {
-        &self.requests
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
-    /// Returns the bytes of the JSON body of each request, for `model`.
-    pub(crate) fn bodies(&self, model: &str) -> Vec<Vec<u8>> {
-        self.requests.iter().map(|request| body::render(self, &self.fields, model, request)).collect()
+    /// Returns the model that `entry` asks for, if it isn't the load's.
+    pub fn model(&self, entry: &Entry) -> Option<&str> {
+        self.models.get(usize::from(entry.model?)).map(String::as_str)
     }
 
-    /// Feeds everything but the model's name to `hasher`, each part with its length, so that no two schedules feed alike.
-    fn feed(&self, hasher: &mut Sha256) {
-        let mut part = |bytes: &[u8]| {
-            hasher.update((bytes.len() as u64).to_le_bytes());
-            hasher.update(bytes);
-        };
-        part(b"isobench schedule 1");
-        part(self.phase.as_str().as_bytes());
-        part(self.api.as_str().as_bytes());
-        part(self.counter.as_str().as_bytes());
-        part(format!("{:?}", self.arrival).as_bytes());
-        part(&body::render_common(self, &self.fields));
-        for request in &self.requests {
-            match &request.prompt {
-                Prompt::Text(text) => part(text.as_bytes()),
-                Prompt::Ids(ids) => part(&ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>()),
-            }
-            part(&request.output_tokens.to_le_bytes());
-            part(&request.offset_ns.to_le_bytes());
+    /// Appends the JSON body of `entry` to `out`. `model` is the load's, as JSON; `history` are the messages of the turns
+    /// before it, each followed by a comma.
+    ///
+    /// # Errors
+    /// Returns an error if the prepared bytes can't be read back.
+    pub fn write_body(&self, entry: &Entry, model: &str, history: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+        out.extend_from_slice(b"{\"model\":");
+        match self.model(entry) {
+            Some(name) => serde_json::to_writer(&mut *out, name)?,
+            None => serde_json::to_writer(&mut *out, model)?,
         }
+        if entry.turn.is_some() {
+            out.extend_from_slice(b",\"messages\":[");
+            out.extend_from_slice(history);
+            self.bodies.read(entry.body, out)?;
+            out.push(b']');
+            self.bodies.read(entry.tail, out)?;
+        } else {
+            self.bodies.read(entry.body, out)?;
+        }
+        Ok(())
+    }
+
+    /// Appends the message of `entry`, and a comma, to the history of its conversation.
+    ///
+    /// # Errors
+    /// Returns an error if the prepared bytes can't be read back.
+    pub fn write_message(&self, entry: &Entry, history: &mut Vec<u8>) -> io::Result<()> {
+        self.bodies.read(entry.body, history)?;
+        history.push(b',');
+        Ok(())
+    }
+}
+
+fn pace(arrival: &Arrival, max_in_flight: Option<u32>) -> Pace {
+    match arrival {
+        Arrival::Closed { concurrency, ramp_s } => {
+            let ramp = ramp_s.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok());
+            Pace::Closed { concurrency: *concurrency, ramp_ns: ramp.map_or(0, crate::clock::nanoseconds) }
+        }
+        Arrival::Open { .. }
+        | Arrival::Constant { .. }
+        | Arrival::Stages { .. }
+        | Arrival::Bursts { .. }
+        | Arrival::Trace { .. }
+        | Arrival::AllAtOnce => Pace::Open { max_in_flight },
     }
 }
 
 /// The schedules of all phases of one launch.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Schedules {
     first: Schedule,
     probe_before: Schedule,
@@ -218,51 +343,44 @@ impl Schedules {
     /// It is equal for all arms of a block; the model's name and the server's address are no part of it.
     pub fn digest(&self) -> Digest {
         let mut hasher = Sha256::new();
-        self.warm_up.feed(&mut hasher);
-        self.measure.feed(&mut hasher);
+        for schedule in [&self.warm_up, &self.measure] {
+            hasher.update(Digest::finish(schedule.hasher.clone()).as_str());
+        }
         Digest::finish(hasher)
     }
 }
 
-const ONE_AT_A_TIME: Arrival = Arrival::Closed { concurrency: 1 };
-
-/// The intended times of a phase's requests, one after the other.
-struct Arrivals {
-    draws: Draws,
-    arrival: Arrival,
-    at_s: f64,
-}
-
-impl Arrivals {
-    /// Returns the next intended time in nanoseconds since the phase's start.
-    ///
-    /// Gaps of an open loop are gamma-distributed with shape `burstiness` and mean 1 / rate, as in `vllm bench serve`,
-    /// and the first request waits for the first gap. Unlike there, the times are not stretched afterwards to end at
-    /// exactly requests / rate: that would make the counts of a Poisson process too even.
-    fn next_ns(&mut self) -> u64 {
-        match self.arrival {
-            Arrival::Closed { .. } | Arrival::AllAtOnce => 0,
-            Arrival::Open { rate_per_s, burstiness } => {
-                self.at_s += self.draws.gamma(burstiness, 1.0 / rate_per_s);
-                std::time::Duration::try_from_secs_f64(self.at_s).map_or(u64::MAX, nanoseconds)
-            }
-        }
-    }
-}
+const ONE_AT_A_TIME: Arrival = Arrival::Closed { concurrency: 1, ramp_s: None };
 
 fn check(workload: &Workload) -> Result<(), ScheduleError> {
     let number = |field, value: &dyn std::fmt::Display, rule| {
         Err(ScheduleError::Number { field, value: value.to_string(), rule })
     };
-    match workload.arrival {
-        Arrival::Closed { concurrency: 0 } => return number("concurrency", &0, "at least 1"),
-        Arrival::Open { rate_per_s, .. } if !is_positive(rate_per_s) => {
-            return number("rate-per-s", &rate_per_s, "a finite number above 0");
+    const POSITIVE: &str = "a finite number above 0";
+    match &workload.arrival {
+        Arrival::Closed { concurrency: 0, .. } => return number("concurrency", &0, "at least 1"),
+        Arrival::Closed { ramp_s: Some(seconds), .. } if !(seconds.is_finite() && *seconds >= 0.0) => {
+            return number("ramp-s", seconds, "a finite number that is not negative");
         }
-        Arrival::Open { burstiness, .. } if !is_positive(burstiness) => {
-            return number("burstiness", &burstiness, "a finite number above 0");
+        Arrival::Open { rate_per_s, .. } | Arrival::Constant { rate_per_s } if !is_positive(*rate_per_s) => {
+            return number("rate-per-s", rate_per_s, POSITIVE);
         }
-        Arrival::Closed { .. } | Arrival::Open { .. } | Arrival::AllAtOnce => {}
+        Arrival::Open { burstiness, .. } if !is_positive(*burstiness) => {
+            return number("burstiness", burstiness, POSITIVE);
+        }
+        Arrival::Bursts { size: 0, .. } => return number("size", &0, "at least 1"),
+        Arrival::Bursts { period_s, .. } if !is_positive(*period_s) => return number("period-s", period_s, POSITIVE),
+        Arrival::Trace { speed } if !is_positive(*speed) => return number("speed", speed, POSITIVE),
+        Arrival::Closed { .. }
+        | Arrival::Open { .. }
+        | Arrival::Constant { .. }
+        | Arrival::Stages { .. }
+        | Arrival::Bursts { .. }
+        | Arrival::Trace { .. }
+        | Arrival::AllAtOnce => {}
+    }
+    if workload.max_in_flight == Some(0) {
+        return number("max-in-flight", &0, "at least 1");
     }
     if workload.prompts.input_tokens() == Some(0) {
         return number("input-tokens", &0, "at least 1");
@@ -282,7 +400,7 @@ fn check(workload: &Workload) -> Result<(), ScheduleError> {
         }
         match workload.api {
             Api::Chat => return Err(ScheduleError::IdsInChat),
-            Api::Completions => {}
+            Api::Completions | Api::Embeddings => {}
         }
     }
     match workload.extra_body.keys().find(|field| body::is_reserved(field)) {
@@ -297,8 +415,8 @@ fn is_positive(value: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::words::WORDS;
     use super::*;
-    use crate::words::WORDS;
     use isobench_schema::workload::{Probes, WorkloadKind};
     use serde_json::{Value, json};
 
@@ -311,7 +429,8 @@ mod tests {
             output_tokens: 16,
             ignore_eos: true,
             temperature: 0.5,
-            arrival: Arrival::Closed { concurrency: 4 },
+            arrival: Arrival::closed(4),
+            max_in_flight: None,
             warm_up_requests: 3,
             probes: Probes { count: 2, output_tokens: 5 },
             counter: TokenCounter::Whitespace,
@@ -321,7 +440,12 @@ mod tests {
 
     fn bodies(workload: &Workload, seed: u64, phase: Phase) -> Vec<Value> {
         let schedule = Schedule::new(workload, seed, phase).unwrap();
-        schedule.bodies("m").iter().map(|body| serde_json::from_slice(body).unwrap()).collect()
+        let body = |entry| {
+            let mut bytes = Vec::new();
+            schedule.write_body(entry, "m", &[], &mut bytes).unwrap();
+            serde_json::from_slice(&bytes).unwrap()
+        };
+        schedule.entries().iter().map(body).collect()
     }
 
     #[test]
@@ -405,7 +529,7 @@ mod tests {
             let arrival = Arrival::Open { rate_per_s: 50.0, burstiness };
             let schedule =
                 Schedule::new(&Workload { arrival, requests: 20_000, ..workload() }, 9, Phase::Measure).unwrap();
-            let times: Vec<u64> = schedule.requests().iter().map(|request| request.offset_ns).collect();
+            let times: Vec<u64> = schedule.entries().iter().map(|entry| entry.offset_ns).collect();
             assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
             let last_s = std::time::Duration::from_nanos(*times.last().unwrap()).as_secs_f64();
             assert!((last_s / 400.0 - 1.0).abs() < 0.03, "{burstiness}: {last_s}");
@@ -421,7 +545,7 @@ mod tests {
     #[test]
     fn a_workload_that_cannot_be_sent_is_refused_by_name() {
         check_refused(
-            |w| w.arrival = Arrival::Closed { concurrency: 0 },
+            |w| w.arrival = Arrival::closed(0),
             "the workload's `concurrency` is 0, but it must be at least 1",
         );
         check_refused(

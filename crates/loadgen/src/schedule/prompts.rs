@@ -2,9 +2,9 @@
 
 use isobench_schema::workload::Prompts;
 
-use crate::draw::Draws;
-use crate::schedule::{FIRST_TOKENS, Prompt, ScheduleError};
-use crate::words::WORDS;
+use super::draw::Draws;
+use super::words::WORDS;
+use super::{Content, FIRST_TOKENS, ScheduleError};
 
 /// Prompts that are drawn here, from a seed alone.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ impl Drawn {
         }
     }
 
-    pub(crate) fn draw(self, draws: &mut Draws) -> Prompt {
+    pub(crate) fn draw(self, draws: &mut Draws) -> Content {
         match self {
             Self::Words { input_tokens } => {
                 let mut text = String::new();
@@ -50,11 +50,11 @@ impl Drawn {
                     }
                     text.push_str(draw_word(draws));
                 }
-                Prompt::Text(text)
+                Content::Text(text)
             }
             Self::TokenIds { input_tokens, vocabulary_size, first_id } => {
                 let span = vocabulary_size.saturating_sub(first_id);
-                Prompt::Ids((0..input_tokens).map(|_| first_id + draws.below(span)).collect())
+                Content::Ids((0..input_tokens).map(|_| first_id + draws.below(span)).collect())
             }
         }
     }
