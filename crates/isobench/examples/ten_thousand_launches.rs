@@ -185,11 +185,8 @@ fn requests(spec: &BlockSpec, gap_ns: u64) -> Result<Vec<u8>> {
             let chunk_ns: Vec<u64> = (1..=u64::from(TOKENS)).map(|token| begun + token * gap_ns).collect();
             let end_ns = begun + u64::from(TOKENS + 1) * gap_ns;
             writer.write(&RequestRecord {
-                index,
-                phase,
                 input_tokens: 8,
                 output_tokens_asked: TOKENS,
-                intended_ns: begun,
                 sent_ns: Some(begun),
                 first_byte_ns: chunk_ns.first().copied(),
                 chunk_tokens: vec![1; chunk_ns.len()],
@@ -197,10 +194,8 @@ fn requests(spec: &BlockSpec, gap_ns: u64) -> Result<Vec<u8>> {
                 end_ns,
                 status: Some(200),
                 finish_reason: Some("length".to_owned()),
-                usage: None,
                 text: " word".repeat(usize::try_from(TOKENS)?),
-                token_ids: None,
-                failure: None,
+                ..RequestRecord::intended(phase, index, begun)
             })?;
             begun = end_ns;
         }

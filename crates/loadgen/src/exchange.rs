@@ -90,30 +90,9 @@ struct State {
 
 fn blank(prepared: &Prepared, intended_ns: u64) -> RequestRecord {
     RequestRecord {
-        index: prepared.index,
-        phase: prepared.phase,
         input_tokens: prepared.input_tokens,
         output_tokens_asked: prepared.output_tokens,
-        intended_ns,
-        released_ns: None,
-        connected_ns: None,
-        first_out_ns: None,
-        sent_ns: None,
-        first_byte_ns: None,
-        chunk_ns: Vec::new(),
-        chunk_tokens: Vec::new(),
-        chunk_bytes: Vec::new(),
-        content_chunk: None,
-        lag_ns: None,
-        turn: None,
-        model: None,
-        end_ns: intended_ns,
-        status: None,
-        finish_reason: None,
-        usage: None,
-        text: String::new(),
-        token_ids: None,
-        failure: None,
+        ..RequestRecord::intended(prepared.phase, prepared.index, intended_ns)
     }
 }
 

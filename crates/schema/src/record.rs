@@ -152,6 +152,36 @@ pub struct RequestRecord {
 }
 
 impl RequestRecord {
+    /// Returns the record of a request of which nothing is known yet but when it should be sent.
+    pub fn intended(phase: Phase, index: u32, intended_ns: u64) -> Self {
+        Self {
+            index,
+            phase,
+            input_tokens: 0,
+            output_tokens_asked: 0,
+            intended_ns,
+            released_ns: None,
+            connected_ns: None,
+            first_out_ns: None,
+            sent_ns: None,
+            first_byte_ns: None,
+            chunk_ns: Vec::new(),
+            chunk_tokens: Vec::new(),
+            chunk_bytes: Vec::new(),
+            content_chunk: None,
+            lag_ns: None,
+            turn: None,
+            model: None,
+            end_ns: intended_ns,
+            status: None,
+            finish_reason: None,
+            usage: None,
+            text: String::new(),
+            token_ids: None,
+            failure: None,
+        }
+    }
+
     /// Returns the tokens of the answer, counted by the client.
     pub fn output_tokens(&self) -> u64 {
         self.chunk_tokens.iter().copied().map(u64::from).sum()

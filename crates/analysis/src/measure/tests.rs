@@ -16,11 +16,8 @@ const MS: u64 = 1_000_000;
 /// all.
 pub(crate) fn record(phase: Phase, index: u32) -> RequestRecord {
     RequestRecord {
-        index,
-        phase,
         input_tokens: 8,
         output_tokens_asked: 4,
-        intended_ns: 10 * MS,
         sent_ns: Some(11 * MS),
         first_byte_ns: Some(12 * MS),
         chunk_ns: vec![30 * MS, 40 * MS, 50 * MS, 60 * MS],
@@ -30,8 +27,7 @@ pub(crate) fn record(phase: Phase, index: u32) -> RequestRecord {
         finish_reason: Some("length".to_owned()),
         usage: Some(Usage { prompt_tokens: 8, completion_tokens: 4 }),
         text: format!("one two three {index}"),
-        token_ids: None,
-        failure: None,
+        ..RequestRecord::intended(phase, index, 10 * MS)
     }
 }
 
