@@ -150,7 +150,7 @@ fn the_default_window_must_also_hold_ten_latencies() {
     }
     let window = |min: f64, arrival| LaunchRules { min_window_s: Seconds::new(min).unwrap(), arrival, ..rules(600) };
     let closed = Arrival::closed(100);
-    assert_eq!(classes(window(29.0, closed), &records), []);
+    assert_eq!(classes(window(29.0, closed.clone()), &records), []);
     assert_eq!(classes(window(30.0, closed), &records), [FailureClass::WindowTooShort]);
     assert_eq!(classes(window(30.0, Arrival::AllAtOnce), &records), []);
 }
@@ -213,6 +213,6 @@ fn requests_that_run_in_step_do_not_drift() {
     records.extend(rounds.map(|(round, index)| at(record(Phase::Measure, index), u64::from(round) * 65 * MS)));
     let closed = Arrival::closed(8);
     for primary in [MetricName::OutputThroughput, MetricName::MeanE2elMs] {
-        assert_eq!(classes(LaunchRules { arrival: closed, primary, ..rules(240) }, &records), []);
+        assert_eq!(classes(LaunchRules { arrival: closed.clone(), primary, ..rules(240) }, &records), []);
     }
 }
