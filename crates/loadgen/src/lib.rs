@@ -4,7 +4,7 @@
 //! out one [`isobench_schema::record::RequestRecord`] for each request; a [`record::RecordWriter`] stores them. Every
 //! time in a record is taken once for each read of a socket, before anything in the bytes is looked at.
 //!
-//! Everything runs on one thread of a tokio runtime with timers and sockets enabled.
+//! Requests are sent and answers read on threads of their own, which do nothing else.
 
 pub mod answer;
 pub mod cancel;
@@ -16,9 +16,7 @@ pub mod schedule;
 pub mod sse;
 pub mod target;
 
-mod connection;
+mod engine;
 mod event;
-mod exchange;
 mod failing;
 mod http;
-mod pace;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
 
 /// Why a URL can't be a target.
 #[derive(Debug, thiserror::Error)]
@@ -33,13 +34,22 @@ pub enum ParseTargetError {
     },
 }
 
+/// Where a connection goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A TCP port.
+    Tcp(SocketAddr),
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
 /// A server: its addresses, and the path that all its interfaces are below.
 ///
 /// Connections go straight there: proxy variables of the environment are not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     host: String,
-    addresses: Vec<SocketAddr>,
+    addresses: Vec<Address>,
     prefix: String,
 }
 
@@ -77,8 +87,8 @@ impl Endpoint {
             return Err(malformed("the host must be a name or an address"));
         }
         let unresolved = |source| ParseTargetError::Unresolved { host: name.to_owned(), source };
-        let addresses: Vec<SocketAddr> =
-            (literal.unwrap_or(name), port).to_socket_addrs().map_err(|source| unresolved(Some(source)))?.collect();
+        let found = (literal.unwrap_or(name), port).to_socket_addrs().map_err(|source| unresolved(Some(source)))?;
+        let addresses: Vec<Address> = found.map(Address::Tcp).collect();
         if addresses.is_empty() {
             return Err(unresolved(None));
         }
@@ -94,7 +104,7 @@ impl Endpoint {
     }
 
     /// Returns the addresses, in the order in which they are tried.
-    pub fn addresses(&self) -> &[SocketAddr] {
+    pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
@@ -119,11 +129,39 @@ fn split_port(authority: &str) -> Option<(&str, u16)> {
     }
 }
 
+/// Headers that the client sets itself.
+const OWN_HEADERS: [&str; 7] =
+    ["host", "accept", "accept-encoding", "content-type", "content-length", "transfer-encoding", "connection"];
+
+/// Why a header can't be sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// The name isn't one.
+    #[error("`{name}` is no header's name: it must be letters, digits and dashes")]
+    Name {
+        /// What was given.
+        name: String,
+    },
+    /// The client sets it.
+    #[error("the header `{name}` is set by the load client itself")]
+    Own {
+        /// The header.
+        name: String,
+    },
+    /// The value would break the request. It isn't shown, as it may be a secret.
+    #[error("the value of the header `{name}` must be printable ASCII on one line")]
+    Value {
+        /// The header.
+        name: String,
+    },
+}
+
 /// A server and the model that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     endpoint: Endpoint,
     model: String,
+    headers: Vec<(String, String)>,
 }
 
 impl Target {
@@ -137,7 +175,33 @@ impl Target {
 
     /// Returns a target on a server that is known already.
     pub fn new(endpoint: Endpoint, model: impl Into<String>) -> Self {
-        Self { endpoint, model: model.into() }
+        Self { endpoint, model: model.into(), headers: Vec::new() }
+    }
+
+    /// Returns the target with further headers in each request. They are part of no record: one may be a secret.
+    ///
+    /// # Errors
+    /// Returns an error if a header would break the request, or is one that the client sets.
+    pub fn with_headers(mut self, headers: Vec<(String, String)>) -> Result<Self, HeaderError> {
+        for (name, value) in &headers {
+            let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+            if name.is_empty() || !name.bytes().all(is_token) {
+                return Err(HeaderError::Name { name: name.clone() });
+            }
+            if OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+                return Err(HeaderError::Own { name: name.clone() });
+            }
+            if !value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte)) {
+                return Err(HeaderError::Value { name: name.clone() });
+            }
+        }
+        self.headers = headers;
+        Ok(self)
+    }
+
+    /// Returns the further headers.
+    pub fn headers(&self) -> &[(String, String)] {
+        &self.headers
     }
 
     /// Returns the server.

@@ -151,7 +151,7 @@ async fn check_connections(acts: &'static [Act], requests: u32) -> (usize, u32, 
     .await;
     let (records, summary) = load(&url, &one_by_one(requests), patient()).await;
     let ends = records.iter().map(|record| record.failure.as_ref().map(|failure| failure.class)).collect();
-    (seen.load(Ordering::SeqCst), summary.reconnects, ends)
+    (seen.load(Ordering::SeqCst), summary.audit.reconnects, ends)
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ async fn an_open_loop_stops_while_it_waits_for_a_time() {
 #[tokio::test]
 async fn a_record_that_can_not_be_stored_ends_the_load() {
     let (url, _) = crowd_server(1).await;
-    let schedule = Schedule::new(&one_by_one(5), 7, Phase::Measure).unwrap();
+    let schedule = std::sync::Arc::new(Schedule::new(&one_by_one(5), 7, Phase::Measure).unwrap());
     let client = Client::new(Target::parse(&url, "tiny").unwrap(), patient(), Clock::start(), Cancel::new());
     let mut calls = 0;
     let result = client

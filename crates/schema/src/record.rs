@@ -100,10 +100,11 @@ pub struct RequestRecord {
     /// When the connection that was opened for it was ready; absent where a kept one carried it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connected_ns: Option<u64>,
-    /// When its first byte was handed to the operating system.
+    /// When its first bytes were handed to the operating system, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_out_ns: Option<u64>,
-    /// When its last byte was handed to the operating system.
+    /// When its last bytes were handed to the operating system: just before the call that took them, as an answer may be
+    /// there before that returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_ns: Option<u64>,
     /// When the first byte of the answer's head was read.

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
     let sink = Tee { records, reader: RecordReader::new(launch(), rules) };
     let mut writer = RecordWriter::new(sink, &header).exit(Exit::Machine)?;
     let stop = Cancel::new();
-    let options = LoadOptions { request_timeout: REQUEST, stall_timeout: STALL };
+    let options = LoadOptions::new(REQUEST, STALL);
     let client = Client::new(Target::new(endpoint, &model), options, clock, stop.clone());
     let limits =
         Limits { interrupted, stop, deadline: Instant::now() + Duration::from_secs_f64(args.deadline.clamp(0.0, 1e8)) };

@@ -9,6 +9,7 @@ mod request;
 mod words;
 
 use std::io;
+use std::sync::Arc;
 
 use isobench_schema::ids::Digest;
 use isobench_schema::record::{Phase, Turn};
@@ -305,11 +306,11 @@ fn pace(arrival: &Arrival, max_in_flight: Option<u32>) -> Pace {
 /// The schedules of all phases of one launch.
 #[derive(Debug)]
 pub struct Schedules {
-    first: Schedule,
-    probe_before: Schedule,
-    warm_up: Schedule,
-    measure: Schedule,
-    probe_after: Schedule,
+    first: Arc<Schedule>,
+    probe_before: Arc<Schedule>,
+    warm_up: Arc<Schedule>,
+    measure: Arc<Schedule>,
+    probe_after: Arc<Schedule>,
 }
 
 impl Schedules {
@@ -318,17 +319,18 @@ impl Schedules {
     /// # Errors
     /// Returns what in the workload can't be sent.
     pub fn new(workload: &Workload, seed: u64) -> Result<Self, ScheduleError> {
+        let of = |phase| Schedule::new(workload, seed, phase).map(Arc::new);
         Ok(Self {
-            first: Schedule::new(workload, seed, Phase::First)?,
-            probe_before: Schedule::new(workload, seed, Phase::ProbeBefore)?,
-            warm_up: Schedule::new(workload, seed, Phase::WarmUp)?,
-            measure: Schedule::new(workload, seed, Phase::Measure)?,
-            probe_after: Schedule::new(workload, seed, Phase::ProbeAfter)?,
+            first: of(Phase::First)?,
+            probe_before: of(Phase::ProbeBefore)?,
+            warm_up: of(Phase::WarmUp)?,
+            measure: of(Phase::Measure)?,
+            probe_after: of(Phase::ProbeAfter)?,
         })
     }
 
     /// Returns the schedule of `phase`.
-    pub fn phase(&self, phase: Phase) -> &Schedule {
+    pub fn phase(&self, phase: Phase) -> &Arc<Schedule> {
         match phase {
             Phase::First => &self.first,
             Phase::ProbeBefore => &self.probe_before,
@@ -352,11 +354,12 @@ impl Schedules {
 
 const ONE_AT_A_TIME: Arrival = Arrival::Closed { concurrency: 1, ramp_s: None };
 
+const POSITIVE: &str = "a finite number above 0";
+
 fn check(workload: &Workload) -> Result<(), ScheduleError> {
     let number = |field, value: &dyn std::fmt::Display, rule| {
         Err(ScheduleError::Number { field, value: value.to_string(), rule })
     };
-    const POSITIVE: &str = "a finite number above 0";
     match &workload.arrival {
         Arrival::Closed { concurrency: 0, .. } => return number("concurrency", &0, "at least 1"),
         Arrival::Closed { ramp_s: Some(seconds), .. } if !(seconds.is_finite() && *seconds >= 0.0) => {
