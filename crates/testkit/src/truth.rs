@@ -55,7 +55,7 @@ impl TruthServer {
         Self::start_with(ctl, &[])
     }
 
-    /// Starts a server with more options, like `--model`. With `--tls`, [`certificate`](Self::certificate) is what
+    /// Starts a server with more options, like `--http2`. With `--tls`, [`certificate`](Self::certificate) is what
     /// clients must trust.
     ///
     /// # Panics

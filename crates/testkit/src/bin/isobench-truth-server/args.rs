@@ -32,6 +32,9 @@ pub(crate) struct Args {
     /// Where the certificate is written, as PEM.
     #[arg(long, value_name = "FILE", requires = "tls")]
     pub(crate) tls_cert_out: Option<PathBuf>,
+    /// Speaks HTTP/2 too: to clients that begin with it, and with `--tls` to clients that choose it.
+    #[arg(long)]
+    pub(crate) http2: bool,
     /// Ends when the standard input is closed.
     #[arg(long)]
     pub(crate) while_stdin: bool,

@@ -129,6 +129,8 @@ pub(crate) struct Connection {
     pub(crate) hung: bool,
     /// The client was told to send its body.
     pub(crate) continued: bool,
+    /// All bytes go to this connection.
+    pub(crate) relay: Option<Key>,
 }
 
 impl Connection {
@@ -153,6 +155,7 @@ impl Connection {
             idle_close: false,
             hung: false,
             continued: false,
+            relay: None,
         }
     }
 
@@ -182,6 +185,11 @@ impl Connection {
     /// Returns whether TLS has something to say by itself.
     pub(crate) fn has_tls_to_send(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// Returns whether TLS has agreed on HTTP/2.
+    pub(crate) fn chose_http2(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.alpn_protocol() == Some(b"h2"))
     }
 
     /// Sends bytes, as far as the client takes them, and counts the writes.

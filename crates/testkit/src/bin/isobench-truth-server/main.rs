@@ -10,11 +10,14 @@ mod args;
 mod clock;
 mod config;
 mod connection;
+mod dechunk;
 mod event;
+mod gateway;
 mod gzip;
 mod metrics;
 mod poll;
 mod prompt;
+mod relay;
 mod request;
 mod routes;
 mod server;
@@ -57,7 +60,7 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         Some(path) => fs::read_to_string(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?,
         None => String::new(),
     };
-    let tls = args.tls.then(|| tls::set_up(args.tls_cert_out.as_deref())).transpose()?;
+    let tls = args.tls.then(|| tls::set_up(args.tls_cert_out.as_deref(), args.http2)).transpose()?;
     let mut server = Server::new(&args.model, Words::new(&words))?;
     server.set(&args.ctl)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
@@ -79,6 +82,9 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     }
     std::io::stdout().write_all(said.as_bytes())?;
     std::io::stdout().flush()?;
+    if args.http2 {
+        server.speak_http2()?;
+    }
     if args.while_stdin {
         server.watch_stdin()?;
     }

@@ -17,6 +17,7 @@ use crate::connection::{Connection, Connections, Ending, Got, Key, Sent};
 use crate::event::Words;
 use crate::poll::{Happened, Poller};
 use crate::prompt::PrefixCache;
+use crate::relay::Gateway;
 use crate::request::{self, Read};
 use crate::truth::{Outcome, Truth};
 
@@ -24,6 +25,8 @@ use crate::truth::{Outcome, Truth};
 const LISTENER: u64 = 1 << 63;
 /// The token of the standard input.
 const STDIN: u64 = u64::MAX;
+/// The token of the gateway's bell.
+const BELL: u64 = u64::MAX - 1;
 /// The most steps between two looks at the sockets.
 const STEPS: usize = 256;
 /// The time before a step that is spent looking at the clock, in nanoseconds: a sleeping processor wakes up late.
@@ -59,6 +62,7 @@ pub(crate) struct Server {
     pub(crate) generated: u64,
     pub(crate) event: Vec<u8>,
     pub(crate) wire: Vec<u8>,
+    pub(crate) gateway: Option<Gateway>,
     poller: Poller,
     listeners: Vec<Listener>,
     timers: BinaryHeap<Reverse<(u64, Key)>>,
@@ -85,6 +89,7 @@ impl Server {
             generated: 0,
             event: Vec::new(),
             wire: Vec::new(),
+            gateway: None,
             poller: Poller::new()?,
             listeners: Vec::new(),
             timers: BinaryHeap::new(),
@@ -118,6 +123,14 @@ impl Server {
         Ok(())
     }
 
+    /// Speaks HTTP/2 too, from now on.
+    pub(crate) fn speak_http2(&mut self) -> io::Result<()> {
+        let gateway = Gateway::start()?;
+        self.poller.add(&gateway.bell, BELL)?;
+        self.gateway = Some(gateway);
+        Ok(())
+    }
+
     /// Ends when the standard input is closed.
     pub(crate) fn watch_stdin(&self) -> io::Result<()> {
         Ok(self.poller.add(io::stdin(), STDIN)?)
@@ -134,6 +147,8 @@ impl Server {
                     if io::stdin().read(&mut buffer)? == 0 {
                         return Ok(());
                     }
+                } else if event.token == BELL {
+                    self.take_requests()?;
                 } else if event.token & LISTENER != 0 {
                     self.accept(event.token & !LISTENER)?;
                 } else {
@@ -231,6 +246,9 @@ impl Server {
 
     /// Answers the requests in a connection's inbox up to one that takes time. The last byte was read at `arrived`.
     pub(crate) fn answer_all(&mut self, key: Key, arrived: u64) {
+        if self.relays(key) {
+            return;
+        }
         while let Some(connection) = self.connections.get_mut(key) {
             if connection.inbox.is_empty() || connection.stream.is_some() || connection.hung {
                 return;
@@ -314,6 +332,9 @@ impl Server {
         if let Some(stream) = connection.stream.take() {
             self.truth.record(stream.record(&connection, Outcome::Dropped));
             self.release(&stream);
+        }
+        if let Some(other) = connection.relay {
+            self.end(other, Ending::Close);
         }
         match connection.ending {
             // A close after an error is of no use to anybody.

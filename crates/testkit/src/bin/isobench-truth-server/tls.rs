@@ -23,7 +23,7 @@ pub(crate) enum SetUpTlsError {
 }
 
 /// Makes a certificate for this machine, writes it to `cert_out` as PEM, and returns what speaks TLS with it.
-pub(crate) fn set_up(cert_out: Option<&Path>) -> Result<Arc<ServerConfig>, SetUpTlsError> {
+pub(crate) fn set_up(cert_out: Option<&Path>, http2: bool) -> Result<Arc<ServerConfig>, SetUpTlsError> {
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])?;
     if let Some(path) = cert_out {
         std::fs::write(path, certified.cert.pem())
@@ -35,5 +35,8 @@ pub(crate) fn set_up(cert_out: Option<&Path>) -> Result<Arc<ServerConfig>, SetUp
         .with_no_client_auth()
         .with_single_cert(vec![certified.cert.der().clone()], key)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    if http2 {
+        config.alpn_protocols.insert(0, b"h2".to_vec());
+    }
     Ok(Arc::new(config))
 }
