@@ -11,6 +11,7 @@ pub mod coverage;
 pub mod judge;
 pub mod launch;
 pub mod legacy;
+pub mod load_checks;
 pub mod measure;
 pub mod parse;
 pub mod stats;
