@@ -15,8 +15,10 @@ pub mod record;
 pub mod schedule;
 pub mod sse;
 pub mod target;
+pub mod tokenizer;
 
 mod connection;
+mod datasets;
 mod event;
 mod exchange;
 mod failing;
