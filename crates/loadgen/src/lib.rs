@@ -15,7 +15,9 @@ pub mod record;
 pub mod schedule;
 pub mod sse;
 pub mod target;
+pub mod tokenizer;
 
+mod datasets;
 mod engine;
 mod event;
 mod failing;

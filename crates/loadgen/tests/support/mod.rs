@@ -9,7 +9,7 @@ use std::time::Duration;
 use isobench_loadgen::cancel::Cancel;
 use isobench_loadgen::client::{Client, LoadOptions, PhaseSummary};
 use isobench_loadgen::clock::Clock;
-use isobench_loadgen::schedule::Schedule;
+use isobench_loadgen::schedule::{Resources, Schedule};
 use isobench_loadgen::target::Target;
 use isobench_schema::record::{Phase, RequestRecord};
 use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
@@ -133,7 +133,7 @@ pub(crate) async fn load_until(
     options: LoadOptions,
     cancel: Cancel,
 ) -> (Vec<RequestRecord>, PhaseSummary) {
-    let schedule = std::sync::Arc::new(Schedule::new(workload, 7, Phase::Measure).unwrap());
+    let schedule = Schedule::new(workload, 7, Phase::Measure, &Resources::default()).unwrap().into();
     let client = Client::new(Target::parse(url, "tiny").unwrap(), options, Clock::start(), cancel);
     let mut records = Vec::new();
     let sink = |record| {
