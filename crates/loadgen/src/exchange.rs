@@ -59,7 +59,7 @@ pub(crate) struct Exchanged {
 pub(crate) async fn exchange(context: &Context, prepared: &Prepared, intended_ns: u64) -> Exchanged {
     let watch = Watch { quiet_since_ns: AtomicU64::new(NOT_STREAMING) };
     let Prepared { input_tokens, output_tokens, .. } = *prepared;
-    let lengths = Lengths { input_tokens, output_tokens };
+    let lengths = Lengths { input_tokens, output_tokens, exact: false };
     let mut state = State {
         record: blank(prepared, intended_ns),
         answer: Answer::new(prepared.counter, lengths),

@@ -21,4 +21,5 @@ mod event;
 mod exchange;
 mod failing;
 mod http;
+mod json;
 mod pace;
