@@ -24,6 +24,8 @@ pub struct LoadOptions {
     pub request_timeout: Duration,
     /// Between two events of an answer, once its first chunk has come.
     pub stall_timeout: Duration,
+    /// Whether an answer with fewer tokens than asked has failed.
+    pub exact_lengths: bool,
     /// Threads that send and read, at least one.
     pub workers: usize,
     /// The processors that those threads are bound to, one each, again from the first where there are more threads; none
@@ -34,9 +36,16 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// Returns options with these deadlines, one thread, and nothing bound.
+    /// Returns options with these deadlines, one thread, nothing bound, and answers of any length.
     pub fn new(request_timeout: Duration, stall_timeout: Duration) -> Self {
-        Self { request_timeout, stall_timeout, workers: 1, processors: Vec::new(), prepare_thread: || {} }
+        Self {
+            request_timeout,
+            stall_timeout,
+            exact_lengths: false,
+            workers: 1,
+            processors: Vec::new(),
+            prepare_thread: || {},
+        }
     }
 }
 

@@ -22,3 +22,4 @@ mod engine;
 mod event;
 mod failing;
 mod http;
+mod json;

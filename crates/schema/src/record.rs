@@ -117,10 +117,13 @@ pub struct RequestRecord {
     /// The bytes of text in each of those chunks, where the text is counted by a tokenizer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chunk_bytes: Vec<u32>,
-    /// The place among those chunks, from 0, of the first one with content, where reasoning or tool calls came before it or
-    /// nothing else came.
+    /// The place among those chunks, from 0, of the first one with content, where reasoning or tool calls came before it;
+    /// the number of chunks where none has content. Absent where the first chunk has content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_chunk: Option<u32>,
+    /// Whether the server only gave the total of the tokens, which is spread evenly over the chunks: an assumption.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spread: bool,
     /// The longest time from the kernel's receipt of bytes of the answer until the client read them, in nanoseconds; absent
     /// without the kernel's stamps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,6 +173,7 @@ impl RequestRecord {
             chunk_tokens: Vec::new(),
             chunk_bytes: Vec::new(),
             content_chunk: None,
+            spread: false,
             lag_ns: None,
             turn: None,
             model: None,

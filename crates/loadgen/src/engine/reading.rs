@@ -11,8 +11,10 @@ use crate::failing::shown;
 use crate::http::head::{Framing, Head, Persistence};
 use crate::http::response::{Closing, Decode, Piece};
 
-/// How much is kept of a body that is no stream, in bytes.
-const LONGEST_PLAIN_BODY: usize = 64 * 1024;
+/// How much is kept of a body that only explains a failure, in bytes.
+const LONGEST_MESSAGE: usize = 64 * 1024;
+/// How long a whole answer may be, in bytes.
+const LONGEST_WHOLE: usize = 64 << 20;
 
 /// What is known of a request so far.
 #[derive(Debug)]
@@ -41,13 +43,35 @@ pub(crate) enum Next {
 enum Body {
     /// A stream of events.
     Stream,
-    /// Something else, whose first bytes are kept for the message.
-    Plain { class: FailureClass, what: String, bytes: Vec<u8> },
+    /// Something else, which is kept until its end.
+    Whole { kind: Kind, bytes: Vec<u8> },
+}
+
+/// What a body is that is no stream.
+#[derive(Debug)]
+enum Kind {
+    /// The answer that was asked for.
+    Embedding,
+    /// The message to a status of failure.
+    Refusal { status: u16 },
+    /// A body of this type, where a stream was asked for.
+    Unstreamed { content_type: String },
+}
+
+impl Kind {
+    /// Returns how much is kept of the body, in bytes.
+    fn longest(&self) -> usize {
+        match self {
+            Self::Embedding => LONGEST_WHOLE,
+            Self::Refusal { .. } | Self::Unstreamed { .. } => LONGEST_MESSAGE,
+        }
+    }
 }
 
 /// The reading of one answer.
 #[derive(Debug)]
 pub(crate) struct Reading {
+    api: Api,
     decode: Decode,
     body: Body,
     persistence: Persistence,
@@ -55,8 +79,9 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    pub(crate) fn new(_api: Api) -> Self {
+    pub(crate) fn new(api: Api) -> Self {
         Self {
+            api,
             decode: Decode::new(),
             body: Body::Stream,
             persistence: Persistence::Closed,
@@ -71,9 +96,9 @@ impl Reading {
                 Ok(Some(Piece::Head(head))) => self.take_head(state, head),
                 Ok(Some(Piece::Body(data))) => match &mut self.body {
                     Body::Stream => state.answer.push(data, at_ns),
-                    Body::Plain { bytes, .. } => {
+                    Body::Whole { kind, bytes } => {
                         bytes.extend_from_slice(data);
-                        if bytes.len() > LONGEST_PLAIN_BODY {
+                        if bytes.len() > kind.longest() {
                             self.end_body(state, at_ns);
                             return Next::DropConnection;
                         }
@@ -83,7 +108,7 @@ impl Reading {
                     self.end_body(state, at_ns);
                     let reusable = self.persistence == Persistence::Kept
                         && bytes.is_empty()
-                        && (matches!(self.body, Body::Plain { .. }) || state.answer.progress() != Progress::Failed);
+                        && (matches!(self.body, Body::Whole { .. }) || state.answer.progress() != Progress::Failed);
                     return if reusable { Next::KeepConnection } else { Next::DropConnection };
                 }
                 Ok(None) => break,
@@ -103,7 +128,7 @@ impl Reading {
             }
             Progress::Waiting => {
                 // A message of failure comes in one go; a stream may take its time for the first token.
-                if matches!(self.body, Body::Plain { .. }) {
+                if matches!(self.body, Body::Whole { .. }) {
                     state.quiet_since_ns = Some(at_ns);
                 }
                 Next::Read
@@ -116,16 +141,14 @@ impl Reading {
         state.record.status = Some(head.status);
         self.persistence = head.persistence;
         self.framing = head.framing;
-        let plain = |class, what| Body::Plain { class, what, bytes: Vec::new() };
-        self.body = match head.content_type {
-            _ if !(200..300).contains(&head.status) => {
-                plain(FailureClass::HttpError, format!("the server answered with status {}", head.status))
+        let whole = |kind| Body::Whole { kind, bytes: Vec::new() };
+        self.body = match (self.api, head.content_type) {
+            _ if !(200..300).contains(&head.status) => whole(Kind::Refusal { status: head.status }),
+            (Api::Embeddings, _) => whole(Kind::Embedding),
+            (Api::Completions | Api::Chat, Some(content_type)) if !content_type.starts_with("text/event-stream") => {
+                whole(Kind::Unstreamed { content_type })
             }
-            Some(kind) if !kind.starts_with("text/event-stream") => {
-                let what = format!("the answer is `{}`, not a stream of events", shown(kind.as_bytes()));
-                plain(FailureClass::StreamMalformed, what)
-            }
-            Some(_) | None => Body::Stream,
+            (Api::Completions | Api::Chat, _) => Body::Stream,
         };
     }
 
@@ -134,10 +157,14 @@ impl Reading {
         state.end_ns = Some(at_ns);
         match &self.body {
             Body::Stream => state.answer.end(at_ns),
-            Body::Plain { class, what, bytes } if bytes.is_empty() => {
-                state.answer.fail_by(*class, format!("{what}, with an empty body"));
+            Body::Whole { kind: Kind::Embedding, bytes } => state.answer.embedding(bytes, at_ns),
+            Body::Whole { kind: Kind::Unstreamed { content_type }, bytes } => {
+                state.answer.unstreamed(content_type, bytes);
             }
-            Body::Plain { class, what, bytes } => state.answer.fail_by(*class, format!("{what}: {}", shown(bytes))),
+            Body::Whole { kind: Kind::Refusal { status }, bytes } => {
+                let said = if bytes.is_empty() { ", with an empty body".to_owned() } else { format!(": {}", shown(bytes)) };
+                state.answer.fail_by(FailureClass::HttpError, format!("the server answered with status {status}{said}"));
+            }
         }
     }
 
@@ -164,7 +191,7 @@ impl Reading {
                 let head = shown(self.decode.head_so_far());
                 return Next::Unanswered(format!("{how} within the answer's head: {head}"));
             }
-            (Closing::InBody | Closing::AtEnd, Body::Plain { .. }) => self.end_body(state, at_ns),
+            (Closing::InBody | Closing::AtEnd, Body::Whole { .. }) => self.end_body(state, at_ns),
             (Closing::InBody | Closing::AtEnd, Body::Stream) => {
                 state.end_ns = Some(at_ns);
                 state.answer.cut(how, at_ns);
