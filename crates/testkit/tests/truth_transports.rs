@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request};
@@ -16,6 +17,15 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 const BODY: &str = r#"{"prompt":"a b","max_tokens":3,"stream":true}"#;
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn connect(server: &TruthServer) -> TcpStream {
+    let stream = TcpStream::connect(server.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
 
 /// Sends a request and returns the answer up to the end of its last chunk.
 fn exchange(mut stream: impl Read + Write) -> String {
@@ -38,7 +48,7 @@ fn connect_tls(server: &TruthServer, protocols: &[&[u8]]) -> StreamOwned<ClientC
     let mut config = builder.with_root_certificates(roots).with_no_client_auth();
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     let client = ClientConnection::new(Arc::new(config), ServerName::try_from("127.0.0.1").unwrap()).unwrap();
-    let mut stream = StreamOwned::new(client, TcpStream::connect(server.address()).unwrap());
+    let mut stream = StreamOwned::new(client, connect(server));
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock).unwrap();
     }
@@ -48,7 +58,7 @@ fn connect_tls(server: &TruthServer, protocols: &[&[u8]]) -> StreamOwned<ClientC
 #[test]
 fn all_transports_carry_the_same_bytes() {
     let server = TruthServer::start("");
-    let expected = exchange(TcpStream::connect(server.address()).unwrap());
+    let expected = exchange(connect(&server));
     assert!(expected.contains("data: [DONE]"));
     let server = TruthServer::start("");
     assert_eq!(exchange(UnixStream::connect(server.socket()).unwrap()), expected);
@@ -59,7 +69,7 @@ fn all_transports_carry_the_same_bytes() {
     let server = TruthServer::start_with("", &["--tls", "--http2"]);
     assert_eq!(exchange(connect_tls(&server, &[b"http/1.1"])), expected);
     let server = TruthServer::start_with("", &["--http2"]);
-    assert_eq!(exchange(TcpStream::connect(server.address()).unwrap()), expected);
+    assert_eq!(exchange(connect(&server)), expected);
 }
 
 /// An answer over HTTP/2: status, body, trailers, and how it broke off.
@@ -111,7 +121,7 @@ fn runtime() -> tokio::runtime::Runtime {
 fn http2_carries_streams_and_their_faults() {
     let server = TruthServer::start_with("ttft_us=1000&itl_us=100&trailers=1", &["--http2"]);
     let connect = || async { tokio::net::TcpStream::connect(server.address()).await.unwrap() };
-    runtime().block_on(async {
+    let work = async {
         let answers = exchange_http2(connect().await, 20).await;
         assert_eq!(answers.len(), 20);
         for (status, body, trailers, reset) in answers {
@@ -124,7 +134,8 @@ fn http2_carries_streams_and_their_faults() {
         assert_eq!((status, body.matches("data: {").count(), reset), (200, 2, Some(h2::Reason::INTERNAL_ERROR)));
         server.ctl("abort=0&http_every=1&http_status=503");
         assert_eq!(exchange_http2(connect().await, 1).await[0].0, 503);
-    });
+    };
+    runtime().block_on(async { tokio::time::timeout(PATIENCE, work).await }).unwrap();
     let stats = server.stats();
     assert_eq!((stats["requests"].as_u64(), stats["accepts"].as_u64()), (Some(20), Some(3)), "{stats}");
     let log = server.log();

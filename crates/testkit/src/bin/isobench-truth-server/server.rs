@@ -30,7 +30,9 @@ const BELL: u64 = u64::MAX - 1;
 /// The most steps between two looks at the sockets.
 const STEPS: usize = 256;
 /// The time before a step that is spent looking at the clock, in nanoseconds: a sleeping processor wakes up late.
-const SPIN: u64 = 80_000;
+const SPIN: u64 = 60_000;
+/// The shortest time that is worth sleeping, in nanoseconds.
+const NAP: u64 = 20_000;
 /// The longest wait, in nanoseconds.
 const LONGEST_WAIT: u64 = 1_000_000_000;
 /// The most bytes of one read.
@@ -180,7 +182,8 @@ impl Server {
             return 0;
         }
         let Some(Reverse((due, _))) = self.timers.peek() else { return LONGEST_WAIT };
-        due.saturating_sub(clock::now()).saturating_sub(SPIN).min(LONGEST_WAIT)
+        let wait = due.saturating_sub(clock::now()).saturating_sub(SPIN);
+        if wait < NAP { 0 } else { wait.min(LONGEST_WAIT) }
     }
 
     /// Schedules a connection's next step: at once if streams take turns, else at `due` nanoseconds.

@@ -378,12 +378,13 @@ impl Server {
     }
 }
 
-/// Returns where a write is cut in two: in the last character of more than a byte that begins in its first half, if
-/// there is one, else in the middle.
+/// Returns where a write is cut in two: within its last character of more than a byte in the first half, or its first
+/// in the second, if there is one, else in the middle.
 fn cut(wire: &[u8]) -> usize {
     let middle = wire.len() / 2;
-    let within = wire.get(..middle).unwrap_or_default().iter().rposition(|byte| byte & 0xc0 == 0x80);
-    within.unwrap_or(middle)
+    let within = |byte: &u8| byte & 0xc0 == 0x80;
+    let before = wire.get(..middle).unwrap_or_default().iter().rposition(within);
+    before.or_else(|| wire.iter().position(within)).unwrap_or(middle)
 }
 
 #[cfg(test)]
@@ -395,5 +396,6 @@ mod tests {
         assert_eq!(cut(b"abcd"), 2);
         assert_eq!(cut("aéabcdef".as_bytes()), 2);
         assert_eq!(cut("aéa".as_bytes()), 2);
+        assert_eq!(cut("abcdefé中a".as_bytes()), 7);
     }
 }
