@@ -85,16 +85,23 @@ pub async fn post(endpoint: &Endpoint, route: &str, timeout: Duration) -> Result
 }
 
 async fn ask(method: &'static str, endpoint: &Endpoint, route: &str, timeout: Duration) -> Result<Reply, GetError> {
-    let question = Question {
-        method,
-        endpoint: endpoint.clone(),
-        path: endpoint.path(route),
-        timeout,
-        until: Instant::now() + timeout,
-    };
+    let question = Question::new(method, endpoint, route, timeout);
     let host = endpoint.host().to_owned();
     let asked = tokio::task::spawn_blocking(move || question.ask()).await;
     asked.unwrap_or_else(|error| Err(GetError::Connection { host, source: io::Error::other(error) }))
+}
+
+/// Asks for `route` and waits for the answer on the current thread.
+///
+/// # Errors
+/// As [`get`].
+pub(crate) fn ask_blocking(
+    method: &'static str,
+    endpoint: &Endpoint,
+    route: &str,
+    timeout: Duration,
+) -> Result<Reply, GetError> {
+    Question::new(method, endpoint, route, timeout).ask()
 }
 
 /// One question, asked on a thread that may wait.
@@ -157,6 +164,11 @@ impl Write for Stream {
 }
 
 impl Question {
+    fn new(method: &'static str, endpoint: &Endpoint, route: &str, timeout: Duration) -> Self {
+        let (endpoint, path) = (endpoint.clone(), endpoint.path(route));
+        Self { method, endpoint, path, timeout, until: Instant::now() + timeout }
+    }
+
     fn ask(&self) -> Result<Reply, GetError> {
         let mut stream = self.connect()?;
         let host = self.endpoint.host();

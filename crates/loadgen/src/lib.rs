@@ -13,8 +13,10 @@ pub mod clock;
 pub mod get;
 pub mod record;
 pub mod schedule;
+pub mod scrape;
 pub mod sse;
 pub mod target;
+pub mod tls;
 pub mod tokenizer;
 
 mod datasets;
@@ -22,4 +24,5 @@ mod engine;
 mod event;
 mod failing;
 mod http;
+mod http2;
 mod json;

@@ -83,14 +83,22 @@ impl Flight {
         self.state.answer.progress() == Progress::Done && now_ns.saturating_sub(last_ns) >= DRAIN_NS
     }
 
-    /// Appends the bytes of the request to `out`.
+    /// Appends the body of the request to `out`.
+    ///
+    /// # Errors
+    /// Returns an error if the prepared bytes can't be read back.
+    pub(crate) fn write_body(&self, work: &Work, out: &mut Vec<u8>) -> io::Result<()> {
+        let Some(entry) = work.entry(self.run.index) else { return Ok(()) };
+        work.schedule.write_body(entry, work.context.target.model(), &self.run.history, out)
+    }
+
+    /// Appends the bytes of the request in HTTP/1.1 to `out`; `scratch` is used on the way.
     ///
     /// # Errors
     /// Returns an error if the prepared bytes can't be read back.
     pub(crate) fn write_request(&self, work: &Work, scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> io::Result<()> {
-        let Some(entry) = work.entry(self.run.index) else { return Ok(()) };
         scratch.clear();
-        work.schedule.write_body(entry, work.context.target.model(), &self.run.history, scratch)?;
+        self.write_body(work, scratch)?;
         out.extend_from_slice(&work.head);
         write!(out, "{}\r\n\r\n", scratch.len())?;
         out.extend_from_slice(scratch);

@@ -9,9 +9,11 @@
 //! a fresh one; its intended time stays, so the loss counts in its latency, and the phase's audit counts it. Nothing
 //! else is ever sent twice.
 
+mod connecting;
 mod connection;
 mod exchange;
 mod flight;
+mod frames;
 mod lag;
 mod phase;
 mod processor;

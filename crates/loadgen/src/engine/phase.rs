@@ -21,6 +21,7 @@ use super::{Records, reading};
 use crate::clock::nanoseconds;
 use crate::failing::failure;
 use crate::schedule::Pace;
+use crate::target::HttpVersion;
 
 /// How often it is looked whether the load is to be stopped, at least.
 const TICK_NS: u64 = 10_000_000;
@@ -117,13 +118,34 @@ impl<'a> PhaseRun<'a> {
     }
 
     /// Opens the connections of a closed loop before its clock starts: an engine isn't slower because a client connects.
+    ///
+    /// With TLS or HTTP/2 one connection is opened before any loop, which shows what the server speaks: in HTTP/2 it is
+    /// enough.
     fn preconnect(&mut self) -> io::Result<()> {
+        let endpoint = self.work.context.target.endpoint();
+        let may_multiplex = match endpoint.http() {
+            HttpVersion::Http1 => false,
+            HttpVersion::Auto => endpoint.secure().is_some(),
+            HttpVersion::Http2 => true,
+        };
+        if may_multiplex && self.worker.idle.is_empty() && self.worker.multiplexed.is_empty() {
+            self.open(None)?;
+            self.finish_connecting()?;
+        }
         let Pace::Closed { concurrency, .. } = self.work.schedule.pace() else { return Ok(()) };
+        if !self.worker.multiplexed.is_empty() {
+            return Ok(());
+        }
         let slots = usize::try_from(concurrency).unwrap_or(usize::MAX).min(self.work.heads());
         let wanted = self.work.share(slots, self.worker.number);
         for _ in self.worker.idle.len()..wanted {
             self.open(None)?;
         }
+        self.finish_connecting()
+    }
+
+    /// Waits until no connection is being made any more.
+    fn finish_connecting(&mut self) -> io::Result<()> {
         let until_ns = self.now_ns().saturating_add(PRECONNECT_NS);
         while self.worker.connections.iter().any(|(_, connection)| connection.stage != Stage::Open) {
             let now_ns = self.now_ns();
@@ -204,6 +226,9 @@ impl<'a> PhaseRun<'a> {
     fn begin(&mut self, run: Run, intended_ns: u64, now_ns: u64) -> io::Result<()> {
         let flight = Flight::new(self.work, run, intended_ns, now_ns);
         self.under_way += 1;
+        if let Some(key) = self.roomy() {
+            return self.send_frames(key, flight);
+        }
         match self.worker.idle.pop() {
             Some(key) => self.send(key, flight),
             None => self.open(Some(flight)),
@@ -276,8 +301,8 @@ impl<'a> PhaseRun<'a> {
         }
         drop(self.worker.releases.drain());
         for key in self.worker.connections.keys() {
-            let Some(mut connection) = self.worker.connections.remove(key) else { continue };
-            if let (Some(mut flight), Some(cause)) = (connection.flight.take(), self.work.context.cancel.cause()) {
+            for mut flight in self.close(key) {
+                let Some(cause) = self.work.context.cancel.cause() else { continue };
                 flight.state.answer.fail_by(cause.class(), cause.message());
                 self.hand_out(flight.land(&self.work.context).0);
             }
@@ -296,16 +321,15 @@ impl<'a> PhaseRun<'a> {
         let options = &self.work.context.options;
         let due = |flight: &Flight| flight.overdue(options, now_ns).is_some() || flight.is_drained(now_ns);
         let connections = self.worker.connections.iter();
-        let late: Vec<Key> = connections
-            .filter(|(_, connection)| connection.flight.as_ref().is_some_and(due))
-            .map(|(key, _)| key)
-            .collect();
+        let late: Vec<Key> =
+            connections.filter(|(_, connection)| connection.flights().any(due)).map(|(key, _)| key).collect();
         for key in late {
-            let Some(mut flight) = self.close(key) else { continue };
-            if let Some(overdue) = flight.overdue(options, now_ns) {
-                flight.state.answer.fail_by(overdue.class, overdue.message);
+            for mut flight in self.give_up(key, due)? {
+                if let Some(overdue) = flight.overdue(options, now_ns) {
+                    flight.state.answer.fail_by(overdue.class, overdue.message);
+                }
+                self.land(flight)?;
             }
-            self.land(flight)?;
         }
         Ok(())
     }

@@ -38,6 +38,13 @@ pub(crate) enum Next {
     Unanswered(String),
 }
 
+/// Whether more of a body is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    Left,
+    Full,
+}
+
 /// What the body is taken for.
 #[derive(Debug)]
 enum Body {
@@ -85,7 +92,7 @@ impl Reading {
             decode: Decode::new(),
             body: Body::Stream,
             persistence: Persistence::Closed,
-            framing: Framing::UntilClose,
+            framing: Framing::Chunked,
         }
     }
 
@@ -94,16 +101,11 @@ impl Reading {
         loop {
             match self.decode.next(&mut bytes) {
                 Ok(Some(Piece::Head(head))) => self.take_head(state, head),
-                Ok(Some(Piece::Body(data))) => match &mut self.body {
-                    Body::Stream => state.answer.push(data, at_ns),
-                    Body::Whole { kind, bytes } => {
-                        bytes.extend_from_slice(data);
-                        if bytes.len() > kind.longest() {
-                            self.end_body(state, at_ns);
-                            return Next::DropConnection;
-                        }
+                Ok(Some(Piece::Body(data))) => {
+                    if self.push(state, data, at_ns) == Room::Full {
+                        return Next::DropConnection;
                     }
-                },
+                }
                 Ok(Some(Piece::End)) => {
                     self.end_body(state, at_ns);
                     let reusable = self.persistence == Persistence::Kept
@@ -119,6 +121,33 @@ impl Reading {
                 }
             }
         }
+        self.judge(state, at_ns)
+    }
+
+    /// Takes a part of the body that one read brought.
+    pub(crate) fn take_body(&mut self, state: &mut State, data: &[u8], at_ns: u64) -> Next {
+        match self.push(state, data, at_ns) {
+            Room::Full => Next::DropConnection,
+            Room::Left => self.judge(state, at_ns),
+        }
+    }
+
+    fn push(&mut self, state: &mut State, data: &[u8], at_ns: u64) -> Room {
+        match &mut self.body {
+            Body::Stream => state.answer.push(data, at_ns),
+            Body::Whole { kind, bytes } => {
+                bytes.extend_from_slice(data);
+                if bytes.len() > kind.longest() {
+                    self.end_body(state, at_ns);
+                    return Room::Full;
+                }
+            }
+        }
+        Room::Left
+    }
+
+    /// Returns what to do after what was taken.
+    fn judge(&self, state: &mut State, at_ns: u64) -> Next {
         match state.answer.progress() {
             Progress::Failed => Next::DropConnection,
             Progress::Done if self.framing == Framing::UntilClose => Next::DropConnection,
@@ -138,12 +167,17 @@ impl Reading {
     }
 
     fn take_head(&mut self, state: &mut State, head: Head) {
-        state.record.status = Some(head.status);
         self.persistence = head.persistence;
         self.framing = head.framing;
+        self.begin(state, head.status, head.content_type);
+    }
+
+    /// Takes what the head says of the answer.
+    pub(crate) fn begin(&mut self, state: &mut State, status: u16, content_type: Option<String>) {
+        state.record.status = Some(status);
         let whole = |kind| Body::Whole { kind, bytes: Vec::new() };
-        self.body = match (self.api, head.content_type) {
-            _ if !(200..300).contains(&head.status) => whole(Kind::Refusal { status: head.status }),
+        self.body = match (self.api, content_type) {
+            _ if !(200..300).contains(&status) => whole(Kind::Refusal { status }),
             (Api::Embeddings, _) => whole(Kind::Embedding),
             (Api::Completions | Api::Chat, Some(content_type)) if !content_type.starts_with("text/event-stream") => {
                 whole(Kind::Unstreamed { content_type })
@@ -153,7 +187,7 @@ impl Reading {
     }
 
     /// Takes the end of the body, in order or given up.
-    fn end_body(&mut self, state: &mut State, at_ns: u64) {
+    pub(crate) fn end_body(&mut self, state: &mut State, at_ns: u64) {
         state.end_ns = Some(at_ns);
         match &self.body {
             Body::Stream => state.answer.end(at_ns),
@@ -185,19 +219,31 @@ impl Reading {
     }
 
     fn cut(&mut self, state: &mut State, how: &str, at_ns: u64) -> Next {
-        match (self.decode.closing(), &self.body) {
-            (Closing::BeforeHead, _) => return Next::Unanswered(format!("{how} before it had answered anything")),
-            (Closing::InHead, _) => {
+        match self.decode.closing() {
+            Closing::BeforeHead => return Next::Unanswered(format!("{how} before it had answered anything")),
+            Closing::InHead => {
                 let head = shown(self.decode.head_so_far());
                 return Next::Unanswered(format!("{how} within the answer's head: {head}"));
             }
-            (Closing::InBody | Closing::AtEnd, Body::Whole { .. }) => self.end_body(state, at_ns),
-            (Closing::InBody | Closing::AtEnd, Body::Stream) => {
+            Closing::InBody | Closing::AtEnd => self.cut_body(state, how, at_ns),
+        }
+        Next::DropConnection
+    }
+
+    /// Takes the end of a body that isn't whole.
+    pub(crate) fn cut_body(&mut self, state: &mut State, how: &str, at_ns: u64) {
+        match &self.body {
+            // What came of a message says more than how it ended.
+            Body::Whole { kind: Kind::Refusal { .. } | Kind::Unstreamed { .. }, .. } => self.end_body(state, at_ns),
+            Body::Whole { kind: Kind::Embedding, .. } => {
+                state.end_ns = Some(at_ns);
+                state.answer.fail_by(FailureClass::StreamTruncated, format!("{how} before the answer was whole"));
+            }
+            Body::Stream => {
                 state.end_ns = Some(at_ns);
                 state.answer.cut(how, at_ns);
             }
         }
-        Next::DropConnection
     }
 }
 

@@ -13,7 +13,11 @@ use crate::schedule::{Entry, Pace, Schedule};
 pub(crate) struct Work {
     pub(crate) context: Arc<Context>,
     pub(crate) schedule: Arc<Schedule>,
-    /// The head of every request, up to the value of its last header, the body's length.
+    /// The path of every request, and what it accepts.
+    pub(crate) path: String,
+    /// See `path`.
+    pub(crate) accept: &'static str,
+    /// The head of every request in HTTP/1.1, up to the value of its last header, the body's length.
     pub(crate) head: Vec<u8>,
     /// The first turns of conversations; `None` if every request stands for itself.
     heads: Option<Vec<u32>>,
@@ -34,8 +38,16 @@ impl Work {
             let is_head = |entry: &Entry| entry.turn.is_none_or(|turn| turn.turn == 0);
             (0..).zip(entries).filter(|(_, entry)| is_head(entry)).map(|(index, _)| index).collect()
         });
+        let (route, accept) = match schedule.api() {
+            Api::Completions => ("/v1/completions", "text/event-stream"),
+            Api::Chat => ("/v1/chat/completions", "text/event-stream"),
+            Api::Embeddings => ("/v1/embeddings", "application/json"),
+        };
+        let path = context.target.endpoint().path(route);
         Self {
-            head: head(&context, schedule.api()),
+            head: head(&context, &path, accept),
+            path,
+            accept,
             context,
             schedule,
             heads,
@@ -106,18 +118,11 @@ impl Work {
 }
 
 /// Returns the head of every request. Nothing in it names the client, so that a server can't treat it in its own way.
-fn head(context: &Context, api: Api) -> Vec<u8> {
-    let (route, accept) = match api {
-        Api::Completions => ("/v1/completions", "text/event-stream"),
-        Api::Chat => ("/v1/chat/completions", "text/event-stream"),
-        Api::Embeddings => ("/v1/embeddings", "application/json"),
-    };
-    let endpoint = context.target.endpoint();
+fn head(context: &Context, path: &str, accept: &str) -> Vec<u8> {
+    let host = context.target.endpoint().host();
     let mut head = format!(
-        "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: {accept}\r\nAccept-Encoding: identity\r\nContent-Type: \
-         application/json\r\n",
-        endpoint.path(route),
-        endpoint.host(),
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nAccept: {accept}\r\nAccept-Encoding: identity\r\nContent-Type: \
+         application/json\r\n"
     );
     for (name, value) in context.target.headers() {
         head.push_str(name);

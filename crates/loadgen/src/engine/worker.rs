@@ -30,8 +30,12 @@ pub(crate) struct Worker {
     pub(crate) idle: Vec<Key>,
     pub(crate) buffer: Box<[u8]>,
     pub(crate) control: Box<[u8]>,
+    /// Connections of HTTP/2, which take requests as long as they have room.
+    pub(crate) multiplexed: Vec<Key>,
     /// Where a request's body is put together.
     pub(crate) scratch: Vec<u8>,
+    /// Where a whole request is put together, and where TLS puts what it has decrypted.
+    pub(crate) plain: Vec<u8>,
     /// The address of the endpoint that answered last.
     pub(crate) preferred: usize,
 }
@@ -62,7 +66,9 @@ impl Worker {
             idle: Vec::new(),
             buffer: vec![0; READ_SIZE].into_boxed_slice(),
             control: vec![0; CONTROL_SIZE].into_boxed_slice(),
+            multiplexed: Vec::new(),
             scratch: Vec::new(),
+            plain: Vec::new(),
             preferred: 0,
         })
     }
