@@ -11,10 +11,12 @@ pub mod cancel;
 pub mod client;
 pub mod clock;
 pub mod get;
+pub mod http2;
 pub mod record;
 pub mod schedule;
 pub mod sse;
 pub mod target;
+pub mod tls;
 
 mod connection;
 mod event;
