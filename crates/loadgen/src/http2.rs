@@ -406,7 +406,9 @@ impl Session {
     fn reset(&mut self, stream: StreamId, error: &h2::Error) {
         // After GOAWAY, only streams that the server hasn't begun with end by it.
         let refused = error.is_remote() && (error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM));
-        self.happened(stream, EventKind::Reset { reason: error.to_string(), refused });
+        // What ended the connection says more than that it has ended.
+        let reason = self.over.clone().filter(|_| error.is_io()).unwrap_or_else(|| error.to_string());
+        self.happened(stream, EventKind::Reset { reason, refused });
     }
 
     fn refuse_waiting(&mut self, reason: &str) {
