@@ -20,6 +20,7 @@ use isobench_schema::record::{Phase, Turn};
 use isobench_schema::workload::{Api, TokenCounter, Workload};
 
 use bodies::{Bodies, Span};
+pub(crate) use body::is_reserved;
 pub use error::ScheduleError;
 pub use phases::Schedules;
 pub use request::{Content, Request};
