@@ -25,7 +25,8 @@ use std::sync::Arc;
 
 use isobench_schema::ids::Digest;
 use isobench_schema::task::OptionValue;
-use isobench_schema::workload::Api;
+use isobench_schema::workload::{Api, Prompts};
+use serde::{Deserialize, Serialize};
 
 pub use error::DatasetError;
 pub(crate) use exact::{ExactText, Maker};
@@ -61,7 +62,7 @@ pub(crate) trait Source {
 }
 
 /// A file that requests are made from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     /// The file.
     pub path: PathBuf,
@@ -152,6 +153,17 @@ impl Context<'_> {
                 (_, asked) => asked,
             },
         }
+    }
+}
+
+/// Returns the path of the file that prompts are made from, if they are.
+pub(crate) fn file(prompts: &Prompts, resources: &Resources) -> Option<PathBuf> {
+    match prompts {
+        Prompts::Words { .. } | Prompts::TokenIds { .. } => None,
+        Prompts::Dataset { options, .. } => match PATHS.iter().find_map(|name| options.get(*name)) {
+            Some(OptionValue::Text(path)) => Some(resources.folder.join(path)),
+            Some(OptionValue::Switch(_) | OptionValue::Whole(_) | OptionValue::Number(_)) | None => None,
+        },
     }
 }
 

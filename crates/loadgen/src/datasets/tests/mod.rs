@@ -99,11 +99,8 @@ impl Scene {
 
     /// Returns why nothing can be sent, with the file's path shortened.
     fn refusal(&self) -> String {
-        let mut text = self.schedule(Phase::Measure).unwrap_err().to_string();
-        for (path, name) in [(self.folder.path().join("data"), "data")] {
-            text = text.replace(&path.display().to_string(), name);
-        }
-        text
+        let path = self.folder.path().join("data").display().to_string();
+        self.schedule(Phase::Measure).unwrap_err().to_string().replace(&path, "data")
     }
 }
 
