@@ -86,12 +86,10 @@ pub enum DatasetError {
         what: String,
     },
     /// The file as a whole can't be understood.
-    #[error("`{path}` is no file of dataset `{dataset}`: {what}")]
+    #[error("`{path}` can't be read as a dataset: {what}")]
     Form {
         /// The file.
         path: PathBuf,
-        /// The dataset.
-        dataset: String,
         /// What is wrong.
         what: String,
     },

@@ -3,10 +3,21 @@
 //! A source yields one request after the other, and reads a row of a file when it is asked for. What it yields is a pure
 //! function of its options, its files, the tokenizer and a seed.
 
+mod adapters;
+mod custom;
 mod error;
 mod exact;
+mod image;
 mod options;
+mod prefixes;
 mod random;
+mod reader;
+mod rows;
+mod sessions;
+mod sharegpt;
+mod sonnet;
+mod trace;
+mod verse;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,11 +25,12 @@ use std::sync::Arc;
 
 use isobench_schema::ids::Digest;
 use isobench_schema::task::OptionValue;
-use isobench_schema::workload::Api;
+use isobench_schema::workload::{Api, Prompts};
+use serde::{Deserialize, Serialize};
 
 pub use error::DatasetError;
 pub(crate) use exact::{ExactText, Maker};
-use options::Options;
+use options::{Options, PATHS};
 
 use crate::schedule::Request;
 use crate::schedule::draw::Draws;
@@ -50,7 +62,7 @@ pub(crate) trait Source {
 }
 
 /// A file that requests are made from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     /// The file.
     pub path: PathBuf,
@@ -125,6 +137,12 @@ impl Context<'_> {
         }
     }
 
+    /// Returns the length that is asked of every answer, by an option or the workload, if one is.
+    pub(crate) fn asked(&self, given: Option<u32>) -> Option<u32> {
+        let asked = self.output_tokens(given, 0);
+        (asked > 0 || self.api == Api::Embeddings).then_some(asked)
+    }
+
     /// Returns the length of answers: by an option, else the workload's, else a default. None where nothing is generated.
     pub(crate) fn output_tokens(&self, given: Option<u32>, default: u32) -> u32 {
         match self.api {
@@ -138,8 +156,32 @@ impl Context<'_> {
     }
 }
 
+/// Returns the path of the file that prompts are made from, if they are.
+pub(crate) fn file(prompts: &Prompts, resources: &Resources) -> Option<PathBuf> {
+    match prompts {
+        Prompts::Words { .. } | Prompts::TokenIds { .. } => None,
+        Prompts::Dataset { options, .. } => match PATHS.iter().find_map(|name| options.get(*name)) {
+            Some(OptionValue::Text(path)) => Some(resources.folder.join(path)),
+            Some(OptionValue::Switch(_) | OptionValue::Whole(_) | OptionValue::Number(_)) | None => None,
+        },
+    }
+}
+
 /// The datasets, by name.
-const NAMES: &[&str] = &["random"];
+const NAMES: &[&str] = &[
+    "random",
+    "sharegpt",
+    "sonnet",
+    "custom",
+    "prefix_repetition",
+    "prefix-tree",
+    "sessions",
+    "image",
+    "burstgpt",
+    "azure",
+    "mooncake",
+    "timed",
+];
 
 /// Opens a dataset.
 ///
@@ -151,8 +193,21 @@ pub(crate) fn open(
     context: &Context<'_>,
 ) -> Result<Box<dyn Source>, DatasetError> {
     let mut options = Options::new(name, given);
+    let trace = |kind, options: &mut Options<'_>| trace::Trace::open(kind, options, context);
     let source: Box<dyn Source> = match name {
         "random" => Box::new(random::Random::open(&mut options, context)?),
+        "sharegpt" => Box::new(sharegpt::ShareGpt::open(&mut options, context)?),
+        "sonnet" => Box::new(sonnet::Sonnet::open(&mut options, context)?),
+        "custom" => Box::new(custom::Custom::open(&mut options, context)?),
+        "prefix_repetition" => Box::new(prefixes::Repetition::open(&mut options, context)?),
+        "prefix-tree" => Box::new(prefixes::Tree::open(&mut options, context)?),
+        "sessions" => Box::new(sessions::Sessions::open(&mut options, context)?),
+        "image" => Box::new(image::Image::open(&mut options, context)?),
+        "burstgpt" => Box::new(trace(trace::Kind::BurstGpt, &mut options)?),
+        "azure" => Box::new(trace(trace::Kind::Azure, &mut options)?),
+        "mooncake" => Box::new(trace(trace::Kind::Mooncake, &mut options)?),
+        // The second name is vLLM's.
+        "timed" | "timed_trace" => Box::new(trace(trace::Kind::Timed, &mut options)?),
         _ => {
             return Err(DatasetError::Unknown {
                 name: name.to_owned(),
@@ -160,6 +215,10 @@ pub(crate) fn open(
             });
         }
     };
+    let source = adapters::Adapters::over(source, &mut options, context)?;
     options.finish()?;
     Ok(source)
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,6 +44,17 @@ impl<'a> Options<'a> {
         }
     }
 
+    /// Returns a whole number that may be negative, by the first of these names that is given.
+    pub(crate) fn signed(&mut self, names: &[&'static str]) -> Result<Option<i64>, DatasetError> {
+        let Some((name, value)) = self.find(names) else { return Ok(None) };
+        let number = match value {
+            OptionValue::Whole(number) => Some(*number),
+            OptionValue::Text(text) => text.trim().parse().ok(),
+            OptionValue::Switch(_) | OptionValue::Number(_) => None,
+        };
+        number.map(Some).ok_or_else(|| self.wrong(name, value, "a whole number".to_owned()))
+    }
+
     /// Returns a number from `least` to `most`.
     pub(crate) fn number(&mut self, name: &'static str, least: f64, most: f64) -> Result<Option<f64>, DatasetError> {
         let Some((name, value)) = self.find(&[name]) else { return Ok(None) };

@@ -10,7 +10,7 @@ const OUTPUT: u32 = 128;
 
 /// What the ratio of lengths means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+pub(super) enum Meaning {
     /// From length x (1 - ratio) to length x (1 + ratio), as in vLLM since 0.8.4.
     Around,
     /// From length x ratio to length, as in vLLM before that and in SGLang.
@@ -25,7 +25,8 @@ pub(super) struct Span {
 }
 
 impl Span {
-    fn new(length: u32, ratio: f64, meaning: Meaning) -> Self {
+    /// Returns the lengths around or up to `length`.
+    pub(super) fn new(length: u32, ratio: f64, meaning: Meaning) -> Self {
         let length = f64::from(length);
         let (least, most) = match meaning {
             Meaning::Around => ((length * (1.0 - ratio)).floor(), (length * (1.0 + ratio)).ceil()),
@@ -35,7 +36,7 @@ impl Span {
     }
 
     /// Returns lengths of at least `least`.
-    fn at_least(self, least: u32) -> Self {
+    pub(super) fn at_least(self, least: u32) -> Self {
         Self { least: self.least.max(least), most: self.most.max(least) }
     }
 

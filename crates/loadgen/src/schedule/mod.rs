@@ -8,6 +8,7 @@ pub(crate) mod draw;
 mod error;
 mod making;
 mod phases;
+pub mod prepared;
 mod prompts;
 mod request;
 mod stages;
@@ -19,7 +20,10 @@ use isobench_schema::ids::Digest;
 use isobench_schema::record::{Phase, Turn};
 use isobench_schema::workload::{Api, TokenCounter, Workload};
 
+use serde::{Deserialize, Serialize};
+
 use bodies::{Bodies, Span};
+pub(crate) use body::is_reserved;
 pub use error::ScheduleError;
 pub use phases::Schedules;
 pub use request::{Content, Request};
@@ -30,7 +34,7 @@ pub use crate::datasets::{DatasetError, Input, Resources};
 pub(crate) const FIRST_TOKENS: u32 = 8;
 
 /// How requests follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pace {
     /// So many are under way; one that ends starts the next. The loop is filled evenly over `ramp_ns`.
     Closed {

@@ -51,9 +51,14 @@ impl Sample {
         Arc::clone(&made[&self])
     }
 
+    /// Writes its file into a folder.
+    pub(crate) fn save(self, folder: &Path) {
+        self.make().save(folder.join(FILE), false).unwrap();
+    }
+
     fn load(self) -> Arc<Tokenizer> {
         let folder = tempfile::tempdir().unwrap();
-        self.make().save(folder.path().join(FILE), false).unwrap();
+        self.save(folder.path());
         let tokenizer = Tokenizer::at(folder.path()).unwrap();
         assert!(!tokenizer.is_loaded());
         tokenizer.special_tokens().unwrap();
