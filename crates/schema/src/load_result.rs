@@ -102,7 +102,8 @@ pub struct LoadResult {
     /// Every check that the load breaks, the one that counts first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Failure>,
-    /// The numbers of requests that were due in the first and the second half of the window, by the names of `metrics`.
+    /// The first and the second half of the window, by the names of `metrics`: latencies of the requests that were due in it,
+    /// rates of what ended or came in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halves: Option<[BTreeMap<String, f64>; 2]>,
     /// The part of the window in which the server was steady.
@@ -123,6 +124,29 @@ pub struct LoadResult {
     /// The difference between the two servers of paired mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paired: Option<PairedResult>,
+}
+
+impl Validity {
+    /// What breaks a check other than that of failed requests, whose class is that of the most frequent failure.
+    const BY_CLASS: [(FailureClass, Self); 9] = [
+        (FailureClass::EvidenceUnreadable, Self::Incomplete),
+        (FailureClass::Implausible, Self::Incomplete),
+        (FailureClass::Interrupted, Self::Incomplete),
+        (FailureClass::TokenCountMismatch, Self::TokenCountMismatch),
+        (FailureClass::OutputLength, Self::OutputLength),
+        (FailureClass::ClientBound, Self::ClientBound),
+        (FailureClass::WindowTooShort, Self::WindowTooShort),
+        (FailureClass::OverSaturated, Self::OverSaturated),
+        (FailureClass::Drift, Self::Drift),
+    ];
+
+    /// Returns what the first of the broken checks makes of a load.
+    pub fn of(findings: &[Failure]) -> Self {
+        findings.first().map_or(Self::Valid, |finding| {
+            let known = Self::BY_CLASS.iter().find(|(class, _)| *class == finding.class);
+            known.map_or(Self::FailedRequests, |(_, validity)| *validity)
+        })
+    }
 }
 
 impl Stored for LoadResult {

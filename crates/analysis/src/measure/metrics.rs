@@ -6,12 +6,7 @@ use isobench_schema::ids::LaunchId;
 use isobench_schema::measurement::{DEFINITION, Measurement, MetricName, RequestCounts};
 
 use super::{Sample, Samples};
-use crate::stats::{Weighted, real};
-
-/// Completed requests from which a 99th percentile is an estimate rather than a guess.
-const ENOUGH_FOR_P99: usize = 662;
-/// Completed requests from which a 90th percentile is an estimate.
-const ENOUGH_FOR_P90: usize = 64;
+use crate::stats::{Sorted, Summary, Weighted, enough_for_quantile, real, summarise};
 
 const NS_PER_S: f64 = 1e9;
 
@@ -64,10 +59,10 @@ pub(super) fn measurement(launch: LaunchId, samples: &Samples) -> Measurement {
     }
     // The tokens of one request depend on each other, so for the gaps too it is the requests that must be many.
     let plain = |value: fn(&Sample) -> Option<f64>| completed.iter().filter_map(move |sample| value(sample));
-    table.add(&TTFT, &Weighted::plain(plain(|sample| sample.ttft_ms)), completed.len());
-    table.add(&TPOT, &Weighted::plain(plain(|sample| sample.tpot_ms)), completed.len());
-    table.add(&ITL, &Weighted::new(samples.gaps_ms.clone()), completed.len());
-    table.add(&E2EL, &Weighted::plain(plain(|sample| Some(sample.e2el_ms))), completed.len());
+    table.add(&TTFT, &Weighted::plain(plain(|sample| sample.ttft_ms)), done);
+    table.add(&TPOT, &Weighted::plain(plain(|sample| sample.tpot_ms)), done);
+    table.add(&ITL, &samples.gaps.by_token(), done);
+    table.add(&E2EL, &Weighted::plain(plain(|sample| Some(sample.e2el_ms))), done);
 
     Measurement {
         launch,
@@ -99,17 +94,17 @@ struct Table {
 }
 
 impl Table {
-    fn add(&mut self, family: &Family, values: &Weighted, requests: usize) {
-        for (name, value) in [(family.mean, values.mean()), (family.median, values.quantile(0.5))] {
-            self.values.extend(value.map(|value| (name, value)));
-        }
-        for (name, share, enough) in [(family.p90, 0.9, ENOUGH_FOR_P90), (family.p99, 0.99, ENOUGH_FOR_P99)] {
-            match values.quantile(share) {
-                None => {}
-                Some(value) if requests >= enough => {
-                    self.values.insert(name, value);
-                }
-                Some(_) => self.too_few.push(name),
+    /// Adds the metrics of one duration, whose percentiles are those of so many requests.
+    fn add(&mut self, family: &Family, values: &dyn Sorted, requests: u64) {
+        let Some(Summary { mean, quantiles, .. }) = summarise(values, &[0.5, 0.9, 0.99], |_, _| {}) else { return };
+        self.values.insert(family.mean, mean);
+        let names =
+            [(family.median, None), (family.p90, enough_for_quantile(0.9)), (family.p99, enough_for_quantile(0.99))];
+        for ((name, enough), value) in names.into_iter().zip(quantiles) {
+            if enough.is_none_or(|enough| requests >= enough) {
+                self.values.insert(name, value);
+            } else {
+                self.too_few.push(name);
             }
         }
     }

@@ -3,6 +3,7 @@
 mod answer;
 mod answer_digests;
 mod digest;
+pub(crate) mod gaps;
 mod lines;
 mod metrics;
 mod sample;
@@ -20,8 +21,9 @@ pub(crate) use answer::agreement;
 pub use answer::{Answer, Tokens};
 pub use answer_digests::{AnswerDigests, InvalidAnswerDigestsError};
 pub use digest::LaunchDigest;
+pub(crate) use gaps::Gaps;
 pub(crate) use lines::{Item, RecordLines};
-pub(crate) use sample::Sample;
+pub(crate) use sample::{Sample, elapsed_ms};
 
 use crate::validity::{self, LaunchRules};
 
@@ -103,9 +105,8 @@ pub(crate) struct Samples {
     pub(crate) window: Vec<Sample>,
     /// The probes before and after it.
     pub(crate) probes: Vec<Sample>,
-    /// Inter-token gaps of completed requests of the window in milliseconds, with the number of tokens that each stands
-    /// for.
-    pub(crate) gaps_ms: Vec<(f64, u64)>,
+    /// The gaps between chunks of completed requests of the window.
+    pub(crate) gaps: Gaps,
     /// What the client saw of itself, by phase.
     pub(crate) audits: Vec<PhaseAudit>,
     /// What the server said of itself.
@@ -216,7 +217,7 @@ impl Taken {
                     if record.index < self.rules.requests {
                         self.answer_digests.take(record);
                     }
-                    self.samples.gaps_ms.extend(sample::gaps_ms(record));
+                    self.samples.gaps.take(record, |_| {});
                 }
                 self.samples.window.push(sample);
             }

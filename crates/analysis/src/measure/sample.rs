@@ -29,16 +29,57 @@ pub(crate) struct Sample {
     pub(crate) tpot_ms: Option<f64>,
     /// The first two times that are not in order, if any: an intended send comes first, then the answer's head, its
     /// chunks and its end.
-    pub(crate) disorder: Option<(&'static str, &'static str)>,
-    pub(crate) failure: Option<RequestFailure>,
+    pub(crate) disorder: Option<Box<(&'static str, &'static str)>>,
+    pub(crate) failure: Option<Box<RequestFailure>>,
+    /// When the client turned to it.
+    pub(crate) released: Moment,
+    /// The first chunk with content.
+    pub(crate) content: Moment,
+    /// The first chunk with a token and the last one.
+    pub(crate) first_token: Moment,
+    pub(crate) last_token: Moment,
+    /// The first chunk and the last one.
+    pub(crate) first_chunk: Moment,
+    pub(crate) last_chunk: Moment,
+    /// Tokens of the first chunk that has any.
+    pub(crate) first_tokens: u32,
+    pub(crate) chunks: u32,
+    /// Tokens of the prompt by the server's own count.
+    pub(crate) prompt_claimed: Option<u64>,
+    /// Whether it met the objective, where there is one.
+    pub(crate) is_good: bool,
+}
+
+/// A time that may be absent, in the room of one word: there is one sample for each of a million requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment(u64);
+
+impl Moment {
+    /// No clock of a load comes here: it would be 584 years after its zero.
+    const ABSENT: u64 = u64::MAX;
+
+    fn of(time: Option<u64>) -> Self {
+        Self(time.unwrap_or(Self::ABSENT))
+    }
+
+    /// Returns the time in nanoseconds.
+    pub(crate) fn ns(self) -> Option<u64> {
+        (self.0 != Self::ABSENT).then_some(self.0)
+    }
 }
 
 impl Sample {
     pub(crate) fn of(record: &RequestRecord, line: u64) -> Self {
         let tokens = record.output_tokens();
         let since = |at: u64| elapsed_ms(record.intended_ns, at);
-        let first_token =
-            record.chunk_ns.iter().zip(&record.chunk_tokens).find(|(_, count)| **count > 0).map(|(at, _)| *at);
+        let mut counted = record.chunk_ns.iter().zip(&record.chunk_tokens).filter(|(_, count)| **count > 0);
+        let first = counted.next();
+        let first_token = first.map(|(at, _)| *at);
+        let last_token = counted.next_back().map(|(at, _)| *at).or(first_token);
+        let content = match record.content_chunk {
+            None => first_token,
+            Some(place) => usize::try_from(place).ok().and_then(|place| record.chunk_ns.get(place)).copied(),
+        };
         let ttft_ms = first_token.map(since);
         let e2el_ms = since(record.end_ns);
         let gaps = real(tokens.saturating_sub(1));
@@ -56,9 +97,46 @@ impl Sample {
             ttft_ms,
             e2el_ms,
             tpot_ms: ttft_ms.filter(|_| tokens >= 2).map(|ttft| (e2el_ms - ttft) / gaps),
-            disorder: disorder(record),
-            failure: record.failure.clone(),
+            disorder: disorder(record).map(Box::new),
+            failure: record.failure.clone().map(Box::new),
+            released: Moment::of(record.released_ns),
+            content: Moment::of(content),
+            first_token: Moment::of(first_token),
+            last_token: Moment::of(last_token),
+            first_chunk: Moment::of(record.chunk_ns.first().copied()),
+            last_chunk: Moment::of(record.chunk_ns.last().copied()),
+            first_tokens: first.map_or(0, |(_, count)| *count),
+            chunks: u32::try_from(record.chunk_ns.len()).unwrap_or(u32::MAX),
+            prompt_claimed: record.usage.map(|usage| usage.prompt_tokens),
+            is_good: false,
         }
+    }
+
+    /// Returns when the client sent it, as near as the record tells: when it turned to it.
+    pub(crate) fn start_ns(&self) -> u64 {
+        self.released.ns().or(self.sent_ns).unwrap_or(self.intended_ns)
+    }
+
+    /// Returns the milliseconds from the moment when the last byte was handed over to another moment.
+    pub(crate) fn ms_after_send(&self, to_ns: u64) -> Option<f64> {
+        self.sent_ns.map(|sent| elapsed_ms(sent, to_ns))
+    }
+
+    /// Returns the time from the scheduled send to the first content, in milliseconds.
+    pub(crate) fn ttfc_ms(&self) -> Option<f64> {
+        self.content.ns().map(|at| elapsed_ms(self.intended_ns, at))
+    }
+
+    /// Returns the time that all gaps on the token clock take, in milliseconds, and their number.
+    pub(crate) fn token_gaps(&self) -> Option<(f64, u64)> {
+        let time = elapsed_ms(self.first_token.ns()?, self.last_token.ns()?);
+        Some((time, self.tokens - u64::from(self.first_tokens)))
+    }
+
+    /// Returns the time that all gaps on the chunk clock take, in milliseconds, and their number.
+    pub(crate) fn chunk_gaps(&self) -> Option<(f64, u64)> {
+        let time = elapsed_ms(self.first_chunk.ns()?, self.last_chunk.ns()?);
+        Some((time, u64::from(self.chunks).checked_sub(1)?))
     }
 
     /// Returns the request's name for people.
@@ -67,21 +145,8 @@ impl Sample {
     }
 }
 
-/// Returns the gaps between tokens in milliseconds, each with the number of tokens that it stands for.
-///
-/// The clock is the token's: a chunk of k tokens that comes a gap g after the chunk before it stands for k gaps of g/k.
-/// The first chunk with a token starts the clock and gives none; a chunk without a token doesn't stop it.
-pub(super) fn gaps_ms(record: &RequestRecord) -> impl Iterator<Item = (f64, u64)> {
-    let tokens = record.chunk_ns.iter().zip(&record.chunk_tokens).filter(|(_, count)| **count > 0);
-    let mut before: Option<u64> = None;
-    tokens.filter_map(move |(at, count)| {
-        let gap = before.replace(*at).map(|earlier| elapsed_ms(earlier, *at));
-        gap.map(|gap| (gap / f64::from(*count), u64::from(*count)))
-    })
-}
-
 /// Returns the milliseconds from one time to another, negative if the second one is earlier.
-fn elapsed_ms(from_ns: u64, to_ns: u64) -> f64 {
+pub(crate) fn elapsed_ms(from_ns: u64, to_ns: u64) -> f64 {
     let distance = real(from_ns.abs_diff(to_ns)) / NS_PER_MS;
     if to_ns < from_ns { -distance } else { distance }
 }
@@ -124,14 +189,6 @@ mod tests {
         assert_eq!(Sample::of(&record, 2).tpot_ms, None);
         (record.chunk_ns, record.chunk_tokens) = (vec![], vec![]);
         assert_eq!(Sample::of(&record, 2).ttft_ms, None);
-    }
-
-    #[test]
-    fn gaps_are_on_the_token_clock() {
-        let mut record = record(Phase::Measure, 0);
-        record.chunk_ns = vec![1_000_000, 3_000_000, 4_000_000, 9_000_000];
-        record.chunk_tokens = vec![2, 1, 0, 3];
-        assert_eq!(gaps_ms(&record).collect::<Vec<_>>(), [(2.0, 1), (2.0, 3)]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! default.
 
 use super::real;
+use super::summary::Rank;
 
 /// Values that count several times each, sorted.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,17 +32,19 @@ impl Weighted {
     }
 
     /// Returns the quantile, `share` from 0 to 1, or `None` of nothing.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the rank is a whole number between 0 and the count"
-    )]
     pub fn quantile(&self, share: f64) -> Option<f64> {
-        let rank = real(self.total.checked_sub(1)?) * share.clamp(0.0, 1.0);
-        let below = rank.floor();
-        let lower = self.order_statistic(below as u64)?;
-        let upper = self.order_statistic(rank.ceil() as u64)?;
-        Some(lower + (upper - lower) * (rank - below))
+        let rank = Rank::of(share, self.total)?;
+        Some(rank.between(self.order_statistic(rank.below)?, self.order_statistic(rank.above)?))
+    }
+
+    /// Returns how many values there are, each counted as often as it counts.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Returns the values in ascending order with the number of times that each counts.
+    pub(crate) fn values(&self) -> &[(f64, u64)] {
+        &self.sorted
     }
 
     /// Returns the value with `rank` values before it.

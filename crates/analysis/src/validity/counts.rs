@@ -20,7 +20,7 @@ pub(super) fn failed_requests(rules: &LaunchRules, samples: &Samples) -> Option<
         .window
         .iter()
         .chain(&samples.probes)
-        .filter_map(|sample| Some((sample, sample.failure.as_ref()?)))
+        .filter_map(|sample| Some((sample, sample.failure.as_deref()?)))
         .collect();
     let class = most_frequent(all.iter().map(|(_, failure)| failure.class))?;
     let of_class: Vec<&Sample> =
@@ -33,7 +33,7 @@ pub(super) fn failed_requests(rules: &LaunchRules, samples: &Samples) -> Option<
         first.message
     );
     let text = |sample: &Sample| {
-        let told = sample.failure.as_ref().map_or("", |failure| failure.message.as_str());
+        let told = sample.failure.as_deref().map_or("", |failure| failure.message.as_str());
         format!("{}: {class}: {told}", sample.name())
     };
     Some(Failure::new(FailureStage::Workload, class, message).with_evidence(lines(&of_class, text)))

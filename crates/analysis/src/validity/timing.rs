@@ -21,7 +21,7 @@ pub(super) fn order(samples: &Samples) -> Option<Failure> {
     let broken: Vec<&Sample> = completed(samples).filter(|sample| sample.disorder.is_some()).collect();
     let first = broken.first()?;
     let text = |sample: &Sample| {
-        let (earlier, later) = sample.disorder.unwrap_or(("", ""));
+        let (earlier, later) = sample.disorder.as_deref().copied().unwrap_or(("", ""));
         format!("{}: {later} is recorded before {earlier}", sample.name())
     };
     let message = format!("the times of {} requests are out of order: {}", broken.len(), text(first));

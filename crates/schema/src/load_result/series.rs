@@ -14,7 +14,7 @@ pub struct LoadSlice {
     pub completed: u64,
     /// Requests that failed in it.
     pub failed: u64,
-    /// Requests in flight, on average over the slice: scheduled and not ended.
+    /// Requests under way, on average over the slice: from when the client turned to one until it ended.
     pub in_flight: f64,
     /// Output tokens of completed requests that came in it, per second.
     pub output_throughput: f64,

@@ -102,3 +102,18 @@ fn a_whole_result_is_read_back() {
     let text = format::to_pretty(&result).unwrap();
     assert_eq!(format::from_slice::<LoadResult>(text.as_bytes()).unwrap(), result);
 }
+
+#[test]
+fn the_first_broken_check_decides_whether_numbers_may_be_used() {
+    use crate::failure::FailureStage;
+    let finding = |class| Failure::new(FailureStage::Validity, class, "seen");
+    for (classes, expected) in [
+        (vec![], Validity::Valid),
+        (vec![FailureClass::ClientBound, FailureClass::Drift], Validity::ClientBound),
+        (vec![FailureClass::HttpError], Validity::FailedRequests),
+        (vec![FailureClass::Implausible], Validity::Incomplete),
+    ] {
+        let findings: Vec<Failure> = classes.into_iter().map(finding).collect();
+        assert_eq!(Validity::of(&findings), expected);
+    }
+}

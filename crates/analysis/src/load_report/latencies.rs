@@ -1,0 +1,207 @@
+//! The statistics of one duration, with their intervals.
+//!
+//! The mean's interval is over batches of requests that follow each other in time ([`ratio_interval`]), because neighbours
+//! share a server and a queue. A percentile over requests has the interval of order statistics ([`quantile_ranks`]), which
+//! takes requests as independent; one over gaps has Woodruff's over slots of time, because the gaps of one request
+//! depend on each other.
+
+use std::collections::BTreeMap;
+
+use isobench_schema::load_result::{Histogram, LoadInterval};
+
+use super::slots::Slots;
+use super::{PERCENTILES, Sample};
+use crate::measure::gaps::{Clock, GapView};
+use crate::stats::{
+    Cluster, Interval, Ordered, Sorted, Summary, enough_for_quantile, quantile_ranks, ratio_interval, summarise,
+};
+
+/// The probability with which an interval covers its number.
+const LEVEL: f64 = 0.95;
+/// Batches of requests that follow each other. Fewer requests are a batch each.
+const BATCHES: usize = 20;
+/// Each power of two has so many buckets in a distribution.
+const BUCKETS: f64 = 8.0;
+/// The lowest bucket begins at 2^-10 ms, about a microsecond.
+const LOWEST: i32 = -80;
+
+/// The numbers of durations by vLLM's names.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub(super) metrics: BTreeMap<String, f64>,
+    pub(super) intervals: BTreeMap<String, LoadInterval>,
+    pub(super) too_few: Vec<String>,
+    pub(super) distributions: BTreeMap<String, Histogram>,
+    percentiles: Vec<f64>,
+}
+
+impl Table {
+    /// Returns an empty table for the percentiles that every result has and those that were asked for.
+    pub(super) fn new(asked: &[f64]) -> Self {
+        let is_between = |percentile: &f64| *percentile > 0.0 && *percentile < 100.0;
+        let mut percentiles: Vec<f64> = PERCENTILES.iter().chain(asked).copied().filter(is_between).collect();
+        percentiles.sort_unstable_by(f64::total_cmp);
+        percentiles.dedup();
+        Self { percentiles, ..Self::default() }
+    }
+
+    /// Adds a duration that each request has once. The requests are in the order of their scheduled times.
+    pub(super) fn requests(&mut self, name: &str, requests: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) {
+        let values = Ordered::new(requests.iter().filter_map(|sample| value(sample)));
+        let count = values.total();
+        let mean = mean_interval(requests, |sample| value(sample).map(|value| (value, 1)));
+        let around = |percentile: f64| {
+            let (low, high) = quantile_ranks(count, percentile / 100.0, LEVEL)?;
+            Some(LoadInterval { low: values.at(low)?, high: values.at(high)? })
+        };
+        let shares: Vec<f64> = self.percentiles.iter().map(|percentile| percentile / 100.0).collect();
+        let mut buckets = Buckets::default();
+        let Some(summary) = summarise(&values, &shares, |value, times| buckets.add(value, times)) else { return };
+        let around: Vec<Option<LoadInterval>> = self.percentiles.iter().map(|percentile| around(*percentile)).collect();
+        self.add(name, &summary, count, (mean, &around));
+        self.distributions.insert(name.to_owned(), buckets.histogram());
+    }
+
+    /// Adds the gaps between tokens or chunks, under each of the names, from so many requests.
+    pub(super) fn gaps(
+        &mut self,
+        names: &[&str],
+        requests: &[&Sample],
+        (view, clock, slots): (GapView<'_>, Clock, &Slots),
+    ) {
+        let mean = mean_interval(requests, |sample| match clock {
+            Clock::Both | Clock::Tokens => sample.token_gaps(),
+            Clock::Chunks => sample.chunk_gaps(),
+        });
+        let mut shares: Vec<f64> = self.percentiles.iter().map(|percentile| percentile / 100.0).collect();
+        let around: Vec<Option<(f64, f64)>> =
+            shares.iter().map(|share| slots.shares_around(clock, *share, LEVEL)).collect();
+        shares.extend(around.iter().flatten().flat_map(|(low, high)| [*low, *high]));
+        let mut buckets = Buckets::default();
+        let Some(summary) = summarise(&view, &shares, |value, times| buckets.add(value, times)) else { return };
+        let mut ends = summary.quantiles.iter().skip(self.percentiles.len()).copied();
+        let mut interval = |around: &Option<(f64, f64)>| {
+            around.and_then(|_| Some(LoadInterval { low: ends.next()?, high: ends.next()? }))
+        };
+        let around: Vec<Option<LoadInterval>> = around.iter().map(&mut interval).collect();
+        let count = u64::try_from(requests.len()).unwrap_or(u64::MAX);
+        let histogram = buckets.histogram();
+        for name in names {
+            self.add(name, &summary, count, (mean, &around));
+            self.distributions.insert((*name).to_owned(), histogram.clone());
+        }
+    }
+
+    /// Adds the statistics of one duration with the intervals of its mean and of its percentiles.
+    fn add(
+        &mut self,
+        name: &str,
+        summary: &Summary,
+        requests: u64,
+        (mean, around): (Option<LoadInterval>, &[Option<LoadInterval>]),
+    ) {
+        self.put(format!("mean_{name}_ms"), summary.mean, mean);
+        if summary.total > 1 {
+            self.put(format!("std_{name}_ms"), summary.deviation, None);
+        }
+        let percentiles = self.percentiles.clone();
+        for ((percentile, value), around) in percentiles.iter().zip(&summary.quantiles).zip(around) {
+            let key = format!("p{percentile}_{name}_ms");
+            let is_median = (percentile - 50.0).abs() < f64::EPSILON;
+            if is_median {
+                self.put(format!("median_{name}_ms"), *value, *around);
+            }
+            if is_median || enough_for_quantile(percentile / 100.0).is_some_and(|enough| requests >= enough) {
+                self.put(key, *value, *around);
+            } else {
+                self.too_few.push(key);
+            }
+        }
+    }
+
+    fn put(&mut self, key: String, value: f64, around: Option<LoadInterval>) {
+        if let Some(around) = around {
+            self.intervals.insert(key.clone(), around);
+        }
+        self.metrics.insert(key, value);
+    }
+}
+
+/// Returns the interval of a mean of sums and counts over batches of requests that follow each other.
+fn mean_interval(requests: &[&Sample], value: impl Fn(&Sample) -> Option<(f64, u64)>) -> Option<LoadInterval> {
+    let batches = BATCHES.min(requests.len());
+    let start = |batch: usize| requests.len() * batch / batches.max(1);
+    let cluster = |batch: usize| {
+        let mut cluster = Cluster::default();
+        let of_batch = requests.get(start(batch)..start(batch + 1)).unwrap_or_default();
+        for (sum, count) in of_batch.iter().filter_map(|sample| value(sample)) {
+            cluster.sum += sum;
+            cluster.count += count;
+        }
+        cluster
+    };
+    let clusters: Vec<Cluster> = (0..batches).map(cluster).collect();
+    ratio_interval(&clusters, LEVEL).map(|Interval { low, high }| LoadInterval { low, high })
+}
+
+/// Counts of ascending values in buckets of equal ratio.
+#[derive(Debug, Default)]
+struct Buckets {
+    first: i32,
+    counts: Vec<u64>,
+    end_ms: f64,
+}
+
+impl Buckets {
+    fn add(&mut self, value_ms: f64, times: u64) {
+        if self.counts.is_empty() {
+            self.first = place(value_ms);
+            self.counts.push(0);
+            self.end_ms = bound(self.first + 1);
+        }
+        while value_ms >= self.end_ms {
+            self.counts.push(0);
+            let buckets = i32::try_from(self.counts.len()).unwrap_or(i32::MAX);
+            self.end_ms = bound(self.first.saturating_add(buckets));
+        }
+        if let Some(count) = self.counts.last_mut() {
+            *count += times;
+        }
+    }
+
+    fn histogram(self) -> Histogram {
+        Histogram { first_ms: bound(self.first), ratio: (1.0 / BUCKETS).exp2(), counts: self.counts }
+    }
+}
+
+/// Returns the bucket of a value.
+#[expect(clippy::cast_possible_truncation, reason = "the logarithm of a finite number is far below 2^31")]
+fn place(value_ms: f64) -> i32 {
+    if value_ms > 0.0 { ((value_ms.log2() * BUCKETS).floor() as i32).max(LOWEST) } else { LOWEST }
+}
+
+/// Returns the lower bound of a bucket in milliseconds.
+fn bound(place: i32) -> f64 {
+    (f64::from(place) / BUCKETS).exp2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_in_buckets_of_equal_ratio() {
+        let mut buckets = Buckets::default();
+        for (value, times) in [(1.0, 2), (1.05, 1), (2.0, 3), (2.1, 4)] {
+            buckets.add(value, times);
+        }
+        let Histogram { first_ms, ratio, counts } = buckets.histogram();
+        assert_eq!((first_ms, counts.len(), counts[0], counts[8], counts.iter().sum::<u64>()), (1.0, 9, 3, 7, 10));
+        assert!((ratio.powi(8) - 2.0).abs() < 1e-12);
+        let mut low = Buckets::default();
+        for value in [-1.0, 0.0, 1e-9, 0.0011] {
+            low.add(value, 1);
+        }
+        assert_eq!(low.histogram().counts, [3, 1]);
+    }
+}

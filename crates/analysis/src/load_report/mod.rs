@@ -1,0 +1,281 @@
+//! The result of a load alone, from its request records: numbers with intervals, goodput, failures, the load over time, and
+//! the same in the formats of other tools.
+//!
+//! Records are pushed in as they are written. A request leaves about 200 bytes and each gap between its chunks about one,
+//! so that a million requests of 128 tokens need less than 500 MB, and every percentile is still exact.
+
+mod failures;
+mod halves;
+mod in_flight;
+mod latencies;
+mod numbers;
+pub mod peers;
+mod server;
+mod slices;
+mod slots;
+mod timeline;
+
+use std::collections::BTreeMap;
+
+use isobench_schema::ids::{ArmId, BlockId, Digest, LaunchId, TaskId};
+use isobench_schema::load_result::{LoadResult, Validity};
+use isobench_schema::measurement::{DEFINITION, Measurement, RequestCounts};
+use isobench_schema::record::{Phase, PhaseAudit, RecordHeader, RecordLine, RequestRecord};
+use isobench_schema::workload::{TokenCounter, Workload};
+
+use self::in_flight::InFlight;
+use self::numbers::Numbers;
+use self::slots::Slots;
+use self::timeline::Timeline;
+use crate::measure::gaps::{self, Clock};
+use crate::measure::{Item, ReadRecordsError, RecordLines, Sample, Samples};
+use crate::objective::{Objective, RequestMetric};
+use crate::stats::{Weighted, real};
+use crate::validity::{self, LaunchRules};
+
+/// Percentiles that every result has.
+const PERCENTILES: [f64; 4] = [50.0, 90.0, 95.0, 99.0];
+
+/// What is asked of the numbers of a load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportOptions {
+    /// The checks of the window.
+    pub rules: LaunchRules,
+    /// Percentiles beside the 50th, 90th, 95th and 99th, between 0 and 100. Others are left out.
+    pub percentiles: Vec<f64>,
+    /// The objective that good requests meet.
+    pub objective: Option<Objective>,
+}
+
+/// What the records don't say of a load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadFacts {
+    /// Where the requests were sent.
+    pub urls: Vec<String>,
+    /// The model asked for.
+    pub model: String,
+    /// When the clock of the records began, RFC 3339 in UTC.
+    pub started: String,
+    /// What was asked for.
+    pub workload: Workload,
+    /// The digest of the tokenizer's file.
+    pub tokenizer_digest: Option<Digest>,
+    /// The digest of the file of prompts.
+    pub dataset_digest: Option<Digest>,
+    /// How output tokens were counted.
+    pub counted_by: TokenCounter,
+}
+
+/// Reads the records of a load, fed in pieces of any size.
+#[derive(Debug)]
+pub struct LoadReader {
+    lines: RecordLines,
+    taken: Taken,
+}
+
+/// What was read so far.
+#[derive(Debug)]
+struct Taken {
+    options: ReportOptions,
+    samples: Samples,
+    /// Output tokens and chunks over time.
+    tokens: Timeline,
+    chunks: Timeline,
+    /// Gaps and tokens over time.
+    slots: Slots,
+}
+
+impl LoadReader {
+    /// Returns a reader of the records of one load.
+    pub fn new(options: ReportOptions) -> Self {
+        let taken = Taken {
+            options,
+            samples: Samples::default(),
+            tokens: Timeline::default(),
+            chunks: Timeline::default(),
+            slots: Slots::default(),
+        };
+        Self { lines: RecordLines::default(), taken }
+    }
+
+    /// Takes the next bytes. The first thing wrong is kept for [`LoadReader::finish`], and what follows it is ignored.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let Self { lines, taken } = self;
+        lines.feed(bytes, |item| match item {
+            Item::Header(_) => {}
+            Item::Line(line, RecordLine::Request(record)) => taken.request(line, &record),
+            Item::Line(_, RecordLine::Audit(audit)) => taken.samples.audits.push(audit),
+            Item::Line(_, RecordLine::Server(sample)) => taken.samples.server.push(sample),
+        });
+    }
+
+    /// Returns what the records tell.
+    ///
+    /// # Errors
+    /// Returns the first line that can't be read.
+    pub fn finish(self, facts: LoadFacts) -> Result<LoadReport, ReadRecordsError> {
+        let header = self.lines.finish()?;
+        Ok(LoadReport::of(header, facts, self.taken))
+    }
+}
+
+impl Taken {
+    fn request(&mut self, line: u64, record: &RequestRecord) {
+        if record.phase != Phase::Measure {
+            return;
+        }
+        let mut sample = Sample::of(record, line);
+        if record.failure.is_none() {
+            self.answer(record);
+            sample.is_good =
+                self.options.objective.as_ref().is_some_and(|objective| is_good(objective, record, &sample));
+        }
+        self.samples.window.push(sample);
+    }
+
+    fn answer(&mut self, record: &RequestRecord) {
+        let slots = &mut self.slots;
+        self.samples.gaps.take(record, |gap| slots.gap(gap));
+        for (at, tokens) in record.chunk_ns.iter().zip(&record.chunk_tokens) {
+            self.tokens.add(*at, *tokens);
+            self.chunks.add(*at, 1);
+        }
+    }
+}
+
+/// Returns whether a completed request meets the objective.
+fn is_good(objective: &Objective, record: &RequestRecord, sample: &Sample) -> bool {
+    let mut token_gaps = Vec::new();
+    let (mut longest_token, mut longest_chunk) = (0.0_f64, 0.0_f64);
+    gaps::walk(record, |gap| {
+        let each = gap.ms() / f64::from(gap.tokens);
+        if gap.clock != Clock::Chunks {
+            longest_token = longest_token.max(each);
+            if objective.needs_percentile() {
+                token_gaps.push((each, u64::from(gap.tokens)));
+            }
+        }
+        if gap.clock != Clock::Tokens {
+            longest_chunk = longest_chunk.max(gap.ms());
+        }
+    });
+    let token_gaps = Weighted::new(token_gaps);
+    objective.is_met(|metric| match metric {
+        RequestMetric::Ttft => sample.ttft_ms,
+        RequestMetric::Ttfc => sample.ttfc_ms(),
+        RequestMetric::Tpot => Some(sample.tpot_ms.unwrap_or(0.0)),
+        RequestMetric::E2el => Some(sample.e2el_ms),
+        RequestMetric::ItlP99 => Some(token_gaps.quantile(0.99).unwrap_or(0.0)),
+        RequestMetric::ItlMax => Some(longest_token),
+        RequestMetric::IclMax => Some(longest_chunk),
+        RequestMetric::Tokens => Some(real(sample.tokens)),
+        RequestMetric::InputTokens => Some(f64::from(sample.input_tokens)),
+    })
+}
+
+/// What the records of a load tell.
+#[derive(Debug)]
+pub struct LoadReport {
+    /// The result, as it is written as JSON.
+    pub result: LoadResult,
+    header: RecordHeader,
+    taken: Taken,
+}
+
+/// The window: from the first scheduled send to the last end, in nanoseconds of the records' clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Window {
+    start_ns: u64,
+    end_ns: u64,
+}
+
+impl Window {
+    fn of(samples: &[Sample]) -> Option<Self> {
+        let start_ns = samples.iter().map(|sample| sample.intended_ns).min()?;
+        let end_ns = samples.iter().map(|sample| sample.end_ns).max()?.max(start_ns);
+        Some(Self { start_ns, end_ns })
+    }
+
+    fn seconds(self) -> f64 {
+        real(self.end_ns - self.start_ns) / 1e9
+    }
+}
+
+impl LoadReport {
+    fn of(header: RecordHeader, facts: LoadFacts, mut taken: Taken) -> Self {
+        let window = Window::of(&taken.samples.window).unwrap_or_default();
+        let completed = completed(&taken.samples.window).count();
+        taken.slots.widen(window, slices::most(completed));
+        let measurement = counted(&taken.samples.window, window);
+        let findings = validity::findings(&taken.options.rules, &taken.samples, &measurement);
+        let in_flight = InFlight::of(&taken.samples.window);
+        let numbers = Numbers::of(&taken, &measurement, window, &in_flight);
+        let result = LoadResult {
+            urls: facts.urls,
+            model: facts.model,
+            client: header.client.clone(),
+            started: facts.started,
+            definition: DEFINITION.to_owned(),
+            workload: facts.workload,
+            seed: header.seed,
+            workload_digest: header.workload.clone(),
+            tokenizer_digest: facts.tokenizer_digest,
+            dataset_digest: facts.dataset_digest,
+            counted_by: facts.counted_by,
+            validity: Validity::of(&findings),
+            metrics: numbers.metrics,
+            from_send: numbers.from_send,
+            intervals: numbers.intervals,
+            too_few: numbers.too_few,
+            goodput: numbers.goodput,
+            failures: failures::by_class(&taken.samples.window),
+            audit: None,
+            findings,
+            halves: halves::halves(&taken, window),
+            steady: None,
+            saturation: None,
+            server: server::summary(&taken.samples.server, window),
+            series: slices::series(&taken, window, &in_flight),
+            distributions: numbers.distributions,
+            paired: None,
+        };
+        Self { result, header, taken }
+    }
+
+    /// Returns what the client saw of itself, by phase.
+    pub fn audits(&self) -> &[PhaseAudit] {
+        &self.taken.samples.audits
+    }
+
+    /// Returns the header of the records.
+    pub fn header(&self) -> &RecordHeader {
+        &self.header
+    }
+}
+
+/// Returns the completed requests.
+fn completed(window: &[Sample]) -> impl Iterator<Item = &Sample> {
+    window.iter().filter(|sample| sample.failure.is_none())
+}
+
+/// Returns the counts of the window, without any latency.
+fn counted(window: &[Sample], Window { start_ns, end_ns }: Window) -> Measurement {
+    let asked = u64::try_from(window.len()).unwrap_or(u64::MAX);
+    let done = u64::try_from(completed(window).count()).unwrap_or(u64::MAX);
+    Measurement {
+        launch: LaunchId {
+            block: BlockId { task: TaskId::new("load").expect("this is a name"), block: 0, attempt: 1 },
+            arm: ArmId::Baseline,
+        },
+        definition: DEFINITION.to_owned(),
+        values: BTreeMap::new(),
+        too_few: Vec::new(),
+        requests: RequestCounts { asked, completed: done, failed: asked - done },
+        input_tokens: completed(window).map(|sample| u64::from(sample.input_tokens)).sum(),
+        output_tokens: completed(window).map(|sample| sample.tokens).sum(),
+        window_s: real(end_ns - start_ns) / 1e9,
+    }
+}
+
+#[cfg(test)]
+mod tests;
