@@ -5,6 +5,10 @@
 //! data: each check has an outcome for too few of them.
 
 pub mod audit;
+pub mod paired;
+mod series;
+pub mod steady;
+pub mod sweep;
 
 #[cfg(test)]
 mod draws;

@@ -116,15 +116,12 @@ spelt_enum!(
     }
 );
 
-/// Whether a server keeps up with an open loop, and what shows it. Everything but the state and the slices is of the slices
-/// that count: the later half of those since the first request ended.
+/// Whether a server keeps up with an open loop, and what shows it: counts of the later half of the time looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
     /// The state.
     pub state: FlowState,
-    /// Slices seen.
-    pub slices: u32,
     /// Requests that were due.
     pub due: u64,
     /// Requests that ended, well or not.
@@ -138,4 +135,8 @@ pub struct Flow {
     /// The one-sided p of the requests in flight not growing, by Mann's and Kendall's test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth_p: Option<f64>,
+    /// The one-sided p of the requests due in the second third of the time not taking longer than those of the first, by
+    /// Mann's and Whitney's test of latencies cut off at a third of the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slower_p: Option<f64>,
 }

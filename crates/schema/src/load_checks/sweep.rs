@@ -95,8 +95,9 @@ pub struct SweepReport {
     /// The lowest level that wasn't sustained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lowest_not_sustained: Option<f64>,
-    /// The knee lies between these levels: the lowest one from which on the throughput was at least 95 % of the highest seen
-    /// in a valid step, and the next lower one that was run. Absent where the throughput still gained at the end.
+    /// The knee lies between these levels: the lowest one whose throughput was at least 95 % of the highest seen in a valid
+    /// step, and the next lower one that was run (the same one, if none was). Absent where the throughput still gained at the
+    /// highest level run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<Bounds>,
     /// The highest throughput of a valid step, in output tokens per second where tokens are counted, else in requests.
