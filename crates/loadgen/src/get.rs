@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::failing::shown;
 use crate::http::response::{Closing, Decode, Piece};
 use crate::target::{Address, Endpoint};
+use crate::tls;
 
 /// The longest body that is accepted, in bytes.
 const LONGEST_BODY: usize = 4 * 1024 * 1024;
@@ -177,8 +178,15 @@ impl Question {
             "{} {} HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: identity\r\n{length}Connection: close\r\n\r\n",
             self.method, self.path
         );
-        self.wait_at_most(&stream)?;
-        stream.write_all(request.as_bytes()).map_err(|source| self.lost(source))?;
+        let mut session = match self.endpoint.secure() {
+            Some(secure) => {
+                let session = tls::Session::new(&secure.questions, &secure.name);
+                Some(session.map_err(|source| self.lost(io::Error::other(source)))?)
+            }
+            None => None,
+        };
+        self.write(&mut stream, &mut session, request.as_bytes())?;
+        let mut plain = Vec::new();
         let mut decode = Decode::new();
         let mut reply = Reply { status: 0, body: Vec::new() };
         let mut buffer = vec![0; READ_SIZE];
@@ -189,6 +197,9 @@ impl Question {
                 read => read.map_err(|source| self.lost(source))?,
             };
             if length == 0 {
+                if let Some(session) = &session {
+                    session.end().map_err(|source| self.lost(io::Error::other(source)))?;
+                }
                 return match decode.closing() {
                     Closing::AtEnd => Ok(reply),
                     Closing::BeforeHead | Closing::InHead | Closing::InBody => {
@@ -197,6 +208,15 @@ impl Question {
                 };
             }
             let mut bytes = buffer.get(..length).unwrap_or_default();
+            if let Some(tls) = &mut session {
+                plain.clear();
+                let fed = tls.feed(bytes, &mut plain);
+                if tls.has_output() {
+                    self.write(&mut stream, &mut session, &[])?;
+                }
+                fed.map_err(|source| self.lost(io::Error::other(source)))?;
+                bytes = &plain;
+            }
             while let Some(piece) = decode.next(&mut bytes).map_err(|error| self.malformed(error.to_string()))? {
                 match piece {
                     Piece::Head(head) => reply.status = head.status,
@@ -208,6 +228,20 @@ impl Question {
                 }
             }
         }
+    }
+
+    /// Writes bytes, encrypted where TLS is spoken, and whatever TLS itself has to say.
+    fn write(&self, stream: &mut Stream, session: &mut Option<tls::Session>, bytes: &[u8]) -> Result<(), GetError> {
+        let mut sealed = Vec::new();
+        let bytes = match session {
+            Some(session) => {
+                session.seal(bytes, &mut sealed);
+                &sealed
+            }
+            None => bytes,
+        };
+        self.wait_at_most(stream)?;
+        stream.write_all(bytes).map_err(|source| self.lost(source))
     }
 
     /// Connects to the first address that takes a connection.
