@@ -23,9 +23,11 @@ use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Wor
 use serde::Serialize;
 
 use super::Context;
-use crate::args::{ApiArg, CounterArg, LoadArgs};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::interrupt;
+use crate::load_args::arrivals::arrival;
+use crate::load_args::values::WarmUp;
+use crate::load_args::{ApiArg, CounterArg, LoadArgs};
 
 /// How long the server may take to name its model.
 const DISCOVERY: Duration = Duration::from_secs(30);
