@@ -17,6 +17,7 @@ pub mod failure;
 pub mod format;
 pub mod ids;
 pub mod legacy;
+pub mod load_result;
 pub mod measurement;
 pub mod old_tables;
 pub mod order;

@@ -3,6 +3,7 @@
 use isobench_schema::failure::Failure;
 use isobench_schema::ids::Digest;
 use isobench_schema::measurement::Measurement;
+use isobench_schema::record::PhaseAudit;
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, AnswerDigests};
@@ -28,6 +29,9 @@ pub struct LaunchDigest {
     /// Short digests of all measured answers.
     #[serde(default, skip_serializing_if = "AnswerDigests::is_empty")]
     pub answer_digests: AnswerDigests,
+    /// What the client saw of itself, by phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub audits: Vec<PhaseAudit>,
     /// The checks that the launch breaks by itself, the one that counts first.
     pub findings: Vec<Failure>,
 }

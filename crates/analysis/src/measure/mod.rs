@@ -3,28 +3,30 @@
 mod answer;
 mod answer_digests;
 mod digest;
+mod lines;
 mod metrics;
 mod sample;
 
 use std::collections::BTreeSet;
 
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
-use isobench_schema::format::{self, ReadFormatError};
+use isobench_schema::format::ReadFormatError;
 use isobench_schema::ids::LaunchId;
 use isobench_schema::order::derive_seed;
 use isobench_schema::outcome::evidence;
-use isobench_schema::record::{Phase, RecordHeader, RequestRecord};
+use isobench_schema::record::{Phase, PhaseAudit, RecordLine, RequestRecord, ServerSample};
 
 pub(crate) use answer::agreement;
 pub use answer::{Answer, Tokens};
 pub use answer_digests::{AnswerDigests, InvalidAnswerDigestsError};
 pub use digest::LaunchDigest;
+pub(crate) use lines::{Item, RecordLines};
 pub(crate) use sample::Sample;
 
 use crate::validity::{self, LaunchRules};
 
 /// The version of what is kept of a launch: digests that another one computed are computed again.
-pub const DIGEST_VERSION: u32 = 2;
+pub const DIGEST_VERSION: u32 = 3;
 
 /// Measured requests whose answers are kept.
 pub const ANSWERS_KEPT: u32 = 16;
@@ -104,66 +106,31 @@ pub(crate) struct Samples {
     /// Inter-token gaps of completed requests of the window in milliseconds, with the number of tokens that each stands
     /// for.
     pub(crate) gaps_ms: Vec<(f64, u64)>,
+    /// What the client saw of itself, by phase.
+    pub(crate) audits: Vec<PhaseAudit>,
+    /// What the server said of itself.
+    pub(crate) server: Vec<ServerSample>,
 }
 
 /// Reads `requests.jsonl`, fed in pieces of any size.
 #[derive(Debug)]
 pub struct RecordReader {
     launch: LaunchId,
-    rules: LaunchRules,
-    rest: Vec<u8>,
-    lines: u64,
-    header: Option<RecordHeader>,
-    seen: BTreeSet<(Phase, u32)>,
-    drawn: BTreeSet<u32>,
-    samples: Samples,
-    probes_before: Vec<Answer>,
-    probes_after: Vec<Answer>,
-    answers: Vec<Answer>,
-    answer_digests: AnswerDigests,
-    error: Option<ReadRecordsError>,
+    lines: RecordLines,
+    taken: Taken,
 }
 
 impl RecordReader {
     /// Returns a reader of one launch's records, which will be checked against `rules`.
     pub fn new(launch: LaunchId, rules: LaunchRules) -> Self {
-        Self {
-            launch,
-            rules,
-            rest: Vec::new(),
-            lines: 0,
-            header: None,
-            seen: BTreeSet::new(),
-            drawn: BTreeSet::new(),
-            samples: Samples::default(),
-            probes_before: Vec::new(),
-            probes_after: Vec::new(),
-            answers: Vec::new(),
-            answer_digests: AnswerDigests::default(),
-            error: None,
-        }
+        Self { launch, lines: RecordLines::default(), taken: Taken::new(rules) }
     }
 
     /// Takes the next bytes. The first thing wrong is kept for [`RecordReader::finish`], and what follows it is
     /// ignored.
     pub fn feed(&mut self, bytes: &[u8]) {
-        let mut pieces = bytes.split_inclusive(|byte| *byte == b'\n');
-        while self.error.is_none() {
-            let Some(piece) = pieces.next() else { return };
-            let Some(end) = piece.strip_suffix(b"\n") else {
-                self.rest.extend_from_slice(piece);
-                return;
-            };
-            self.lines += 1;
-            let read = if self.rest.is_empty() {
-                self.line(end)
-            } else {
-                let mut line = std::mem::take(&mut self.rest);
-                line.extend_from_slice(end);
-                self.line(&line)
-            };
-            self.error = read.err();
-        }
+        let Self { lines, taken, .. } = self;
+        lines.feed(bytes, |item| taken.item(item));
     }
 
     /// Returns the numbers of the launch and the checks that it breaks.
@@ -171,15 +138,10 @@ impl RecordReader {
     /// # Errors
     /// Returns the first line that can't be read.
     pub fn finish(self) -> Result<LaunchDigest, ReadRecordsError> {
-        if let Some(error) = self.error {
-            return Err(error);
-        }
-        if !self.rest.is_empty() {
-            return Err(ReadRecordsError::Cut { line: self.lines + 1 });
-        }
-        let header = self.header.ok_or(ReadRecordsError::Empty)?;
-        let measurement = metrics::measurement(self.launch, &self.samples);
-        let findings = validity::findings(&self.rules, &self.samples, &measurement);
+        let Self { launch, lines, taken } = self;
+        let header = lines.finish()?;
+        let measurement = metrics::measurement(launch, &taken.samples);
+        let findings = validity::findings(&taken.rules, &taken.samples, &measurement);
         let sorted = |mut answers: Vec<Answer>| {
             answers.sort_by_key(|answer| answer.index);
             answers
@@ -189,40 +151,53 @@ impl RecordReader {
             client: header.client,
             seed: header.seed,
             workload: header.workload,
-            probes_before: sorted(self.probes_before),
-            probes_after: sorted(self.probes_after),
-            answers: sorted(self.answers),
-            answer_digests: self.answer_digests,
+            probes_before: sorted(taken.probes_before),
+            probes_after: sorted(taken.probes_after),
+            answers: sorted(taken.answers),
+            answer_digests: taken.answer_digests,
+            audits: taken.samples.audits,
             findings,
         })
     }
+}
 
-    fn line(&mut self, line: &[u8]) -> Result<(), ReadRecordsError> {
-        if self.header.is_none() {
-            let header: RecordHeader =
-                format::from_slice(line).map_err(|source| ReadRecordsError::Header { source })?;
-            self.drawn = drawn(header.seed, self.rules.requests);
-            self.header = Some(header);
-            return Ok(());
+/// What was read so far.
+#[derive(Debug)]
+struct Taken {
+    rules: LaunchRules,
+    drawn: BTreeSet<u32>,
+    samples: Samples,
+    probes_before: Vec<Answer>,
+    probes_after: Vec<Answer>,
+    answers: Vec<Answer>,
+    answer_digests: AnswerDigests,
+}
+
+impl Taken {
+    fn new(rules: LaunchRules) -> Self {
+        Self {
+            rules,
+            drawn: BTreeSet::new(),
+            samples: Samples::default(),
+            probes_before: Vec::new(),
+            probes_after: Vec::new(),
+            answers: Vec::new(),
+            answer_digests: AnswerDigests::default(),
         }
-        let number = self.lines;
-        let record: RequestRecord =
-            serde_json::from_slice(line).map_err(|source| ReadRecordsError::Record { line: number, source })?;
-        let (times, counts) = (record.chunk_ns.len(), record.chunk_tokens.len());
-        if times != counts {
-            return Err(ReadRecordsError::Chunks { line: number, times, counts });
-        }
-        let (phase, index) = (record.phase, record.index);
-        if !self.seen.insert((phase, index)) {
-            return Err(ReadRecordsError::Repeated { line: number, phase, index });
-        }
-        self.take(&record);
-        Ok(())
     }
 
-    fn take(&mut self, record: &RequestRecord) {
-        let sample = Sample::of(record, self.lines);
-        let answer = |tokens| record.failure.is_none().then(|| Answer::of(record, self.lines, tokens));
+    fn item(&mut self, item: Item<'_>) {
+        match item {
+            Item::Header(header) => self.drawn = drawn(header.seed, self.rules.requests),
+            Item::Line(line, RecordLine::Request(record)) => self.request(line, &record),
+            Item::Line(_, RecordLine::Audit(audit)) => self.samples.audits.push(audit),
+            Item::Line(_, RecordLine::Server(sample)) => self.samples.server.push(sample),
+        }
+    }
+
+    fn request(&mut self, line: u64, record: &RequestRecord) {
+        let sample = Sample::of(record, line);
+        let answer = |tokens| record.failure.is_none().then(|| Answer::of(record, line, tokens));
         match record.phase {
             Phase::First | Phase::WarmUp => {}
             Phase::ProbeBefore => {

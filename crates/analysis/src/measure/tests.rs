@@ -4,7 +4,9 @@ use isobench_schema::failure::FailureClass;
 use isobench_schema::format;
 use isobench_schema::ids::{ArmId, BlockId, Digest, LaunchId, TaskId};
 use isobench_schema::measurement::{Measurement, MetricName};
-use isobench_schema::record::{Phase, RecordHeader, RequestFailure, RequestRecord, Usage};
+use isobench_schema::record::{
+    AuditLine, Phase, PhaseAudit, RecordHeader, RequestFailure, RequestRecord, ServerLine, ServerSample, Usage,
+};
 use isobench_schema::units::Seconds;
 use isobench_schema::workload::Arrival;
 
@@ -113,6 +115,34 @@ fn a_launch_is_measured() {
     }
     assert_eq!(too_few.len(), 8);
     assert!(!values.contains_key(&MetricName::P90TtftMs));
+}
+
+#[test]
+fn lines_of_other_kinds_are_kept_and_change_no_number() {
+    let audit = PhaseAudit {
+        phase: Phase::Measure,
+        began_ns: 1,
+        ended_ns: 2,
+        workers: 1,
+        busiest_ns: 1,
+        processor_ns: 1,
+        waited_ns: None,
+        reads: 3,
+        stamped_reads: 3,
+        lag_ns: vec![(1000, 3)],
+        longest_lag_ns: 900,
+        reconnects: 0,
+        connections: 1,
+        retransmits: Some(0),
+    };
+    let server = ServerSample { at_ns: 5, values: [("waiting".to_owned(), 1.0)].into() };
+    let plain = text(&launch(8));
+    let mut lines: Vec<String> = plain.lines().map(str::to_owned).collect();
+    lines.insert(4, serde_json::to_string(&ServerLine { server }).unwrap());
+    lines.push(serde_json::to_string(&AuditLine { audit: audit.clone() }).unwrap());
+    let digest = read(rules(8), &(lines.join("\n") + "\n"), 1 << 20).unwrap();
+    assert_eq!(digest.audits, [audit]);
+    assert_eq!(digest.measurement, read(rules(8), &plain, 1 << 20).unwrap().measurement);
 }
 
 #[test]

@@ -192,6 +192,7 @@ pub(crate) fn measured(task: &PlannedTask, id: &BlockId, arm: &ArmId, value: f64
         probes_after: probes,
         answers: answers(&["red green blue", "black white grey"]),
         answer_digests: window(0),
+        audits: Vec::new(),
         findings: Vec::new(),
     };
     LaunchInput { record, digest: Some(digest), cause: None }

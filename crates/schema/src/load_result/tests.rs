@@ -1,0 +1,104 @@
+//! A whole result is written and read back, and what is absent stays absent.
+
+use super::*;
+use crate::format;
+use crate::workload::{Api, Arrival, Probes, Prompts, WorkloadKind};
+
+fn workload() -> Workload {
+    Workload {
+        kind: WorkloadKind::Serving,
+        api: Api::Completions,
+        requests: 2,
+        prompts: Prompts::Words { input_tokens: 8 },
+        output_tokens: 4,
+        ignore_eos: true,
+        temperature: 0.0,
+        arrival: Arrival::closed(1),
+        max_in_flight: None,
+        warm_up_requests: 0,
+        probes: Probes { count: 0, output_tokens: 0 },
+        counter: TokenCounter::TokenIds,
+        extra_body: BTreeMap::new(),
+    }
+}
+
+fn bare() -> LoadResult {
+    LoadResult {
+        urls: vec!["http://127.0.0.1:8000".to_owned()],
+        model: "tiny".to_owned(),
+        client: "isobench 0.1.0".to_owned(),
+        started: "2026-01-02T03:04:05Z".to_owned(),
+        definition: crate::measurement::DEFINITION.to_owned(),
+        workload: workload(),
+        seed: 1,
+        workload_digest: Digest::of(b"w"),
+        tokenizer_digest: None,
+        dataset_digest: None,
+        counted_by: TokenCounter::TokenIds,
+        validity: Validity::Valid,
+        metrics: BTreeMap::from([("completed".to_owned(), 2.0)]),
+        from_send: BTreeMap::new(),
+        intervals: BTreeMap::new(),
+        too_few: Vec::new(),
+        goodput: None,
+        failures: Vec::new(),
+        audit: None,
+        findings: Vec::new(),
+        halves: None,
+        steady: None,
+        saturation: None,
+        server: BTreeMap::new(),
+        series: Vec::new(),
+        distributions: BTreeMap::new(),
+        paired: None,
+    }
+}
+
+#[test]
+fn what_is_absent_is_not_written() {
+    let text = format::to_line(&bare()).unwrap();
+    assert!(text.starts_with(r#"{"format":"isobench.load/1","urls":["http"#), "{text}");
+    for key in ["goodput", "audit", "halves", "paired", "series", "too_few", "null"] {
+        assert!(!text.contains(key), "{key} in {text}");
+    }
+    assert_eq!(format::from_slice::<LoadResult>(text.as_bytes()).unwrap(), bare());
+}
+
+#[test]
+fn a_whole_result_is_read_back() {
+    let numbers = BTreeMap::from([("mean_ttft_ms".to_owned(), 1.5)]);
+    let interval = LoadInterval { low: 1.0, high: 2.0 };
+    let spread = Spread { p50: 0.01, p99: 0.1, max: 1.0 };
+    let result = LoadResult {
+        intervals: BTreeMap::from([("mean_ttft_ms".to_owned(), interval)]),
+        goodput: Some(Goodput { objective: "ttft<200ms".to_owned(), good: 1, share: 0.5, request_goodput: 0.1 }),
+        failures: vec![LoadFailures { class: FailureClass::HttpError, count: 1, examples: vec!["500".to_owned()] }],
+        audit: Some(ClientAudit {
+            lag: Some(LagAudit { lag_ms: spread, stamped_share: 1.0 }),
+            release_lateness_ms: Some(spread),
+            ..ClientAudit::default()
+        }),
+        halves: Some([numbers.clone(), numbers.clone()]),
+        steady: Some(SteadyWindow { from_s: 1.0, to_s: 2.0, requests: 3, metrics: numbers.clone() }),
+        server: BTreeMap::from([(
+            "vllm:num_requests_waiting".to_owned(),
+            ServerMetric { looks: 2, first: 0.0, last: 1.0, min: 0.0, mean: 0.5, max: 1.0 },
+        )]),
+        distributions: BTreeMap::from([(
+            "ttft".to_owned(),
+            Histogram { first_ms: 1.0, ratio: 1.1, counts: vec![1, 0, 2] },
+        )]),
+        paired: Some(PairedResult {
+            mark: PairedResult::MARK.to_owned(),
+            slices: 10,
+            metrics: [numbers.clone(), numbers],
+            differences: BTreeMap::from([(
+                "mean_ttft_ms".to_owned(),
+                PairedDifference { change: 0.05, interval: Some(interval) },
+            )]),
+        }),
+        ..bare()
+    };
+    let text = format::to_pretty(&result).unwrap();
+    assert_eq!(format::from_slice::<LoadResult>(text.as_bytes()).unwrap(), result);
+}
