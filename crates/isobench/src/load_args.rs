@@ -187,7 +187,8 @@ pub(crate) struct MeasuringArgs {
     /// `usage`.
     #[arg(long, value_enum)]
     pub(crate) counter: Option<CounterArg>,
-    /// What a request must keep to be good, such as `ttft_ms<=500 and tpot_ms<=50`; reported as goodput.
+    /// What a request must keep to be good, such as `ttft<=500ms && tpot<=50ms` or `ttft:500 tpot:50`; reported
+    /// as goodput.
     #[arg(long, value_name = "EXPR")]
     pub(crate) goodput: Option<String>,
     /// The percentiles that are reported, where there are requests enough.

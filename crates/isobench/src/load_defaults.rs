@@ -31,6 +31,20 @@ pub(crate) struct Probe {
     pub(crate) output_tokens: u32,
 }
 
+impl Probe {
+    /// Returns what is known of a server that wasn't asked: it is taken for a quick one that sends token ids.
+    pub(crate) fn unasked() -> Self {
+        Self {
+            max_model_len: None,
+            has_token_ids: true,
+            has_usage: false,
+            has_tokenizer: false,
+            request_s: 0.0,
+            output_tokens: 1,
+        }
+    }
+}
+
 /// What is sent where nothing is said.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Defaults {

@@ -15,6 +15,8 @@ mod legacy_causes;
 mod legacy_files;
 mod load_args;
 mod load_defaults;
+mod load_live;
+mod load_rows;
 mod progress;
 mod terminal;
 
@@ -59,7 +61,8 @@ fn refused(error: &flags::UnderstandError) -> ExitCode {
     for problem in &error.problems {
         terminal.error(&format!("error: {problem}"));
     }
-    terminal.error("  hint: `--explain-flags` shows how each word is understood, `isobench load --help` lists all flags");
+    terminal
+        .error("  hint: `--explain-flags` shows how each word is understood, `isobench load --help` lists all flags");
     Exit::Usage.into()
 }
 

@@ -5,6 +5,7 @@ mod answer_digests;
 mod digest;
 mod lines;
 mod metrics;
+mod request;
 mod sample;
 
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ pub(crate) use answer::agreement;
 pub use answer::{Answer, Tokens};
 pub use answer_digests::{AnswerDigests, InvalidAnswerDigestsError};
 pub use digest::LaunchDigest;
+pub use request::RequestNumbers;
 pub(crate) use lines::{Item, RecordLines};
 pub(crate) use sample::Sample;
 

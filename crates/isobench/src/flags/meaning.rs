@@ -35,8 +35,7 @@ pub(super) fn mean(split: Split<'_>, knowledge: &Knowledge) -> Meant {
     let Split { own, foreign, tool, table, rows, problems } = split;
     let named: BTreeSet<String> = own.iter().filter(|word| word.starts_with('-')).map(|word| bare_flag(word)).collect();
     let flags = &knowledge.load_flags;
-    let mut draft =
-        Draft { flags, knowledge, tool, given: foreign, named, own, words: Vec::new(), rows, problems };
+    let mut draft = Draft { flags, knowledge, tool, given: foreign, named, own, words: Vec::new(), rows, problems };
     if tool.is_some() {
         draft.add_defaults(&table);
     }
@@ -99,7 +98,13 @@ impl<'k> Draft<'k> {
             }
         }
         if self.tool.is_some() {
-            parts.extend([Part::EndOfSequence, Part::Url, Part::Arrival].iter().filter(|part| !parts.contains(part)).copied().collect::<Vec<_>>());
+            parts.extend(
+                [Part::EndOfSequence, Part::Url, Part::Arrival]
+                    .iter()
+                    .filter(|part| !parts.contains(part))
+                    .copied()
+                    .collect::<Vec<_>>(),
+            );
         }
         for part in parts {
             self.part(part);
@@ -125,7 +130,11 @@ impl<'k> Draft<'k> {
         };
         if self.is_of_another_dataset(flag) {
             let datasets = flag.of_datasets.join("`, `");
-            self.note(option, Fate::Ignored, Some(format!("it counts for the dataset `{datasets}` only, as in that client")));
+            self.note(
+                option,
+                Fate::Ignored,
+                Some(format!("it counts for the dataset `{datasets}` only, as in that client")),
+            );
             return;
         }
         match &flag.meaning {

@@ -108,7 +108,10 @@ impl Draft<'_> {
         }
         if self.has("--tokenizer") || self.has("--skip-tokenizer-init") {
             if self.has("--served-model-name") {
-                self.needless(&["--model"], "the server knows the model by `--served-model-name`, and a tokenizer is given");
+                self.needless(
+                    &["--model"],
+                    "the server knows the model by `--served-model-name`, and a tokenizer is given",
+                );
             }
         } else if value.starts_with(['/', '.', '~']) {
             self.say(&model, "--tokenizer", Some(value), None);
@@ -121,16 +124,23 @@ impl Draft<'_> {
         let Some(option) = self.option("--lora-request-distribution") else { return };
         match option.values.first().map(String::as_str) {
             Some("uniform") | None => {
-                self.note(&option, Fate::Ignored, Some("adapters take turns, so that each has the same share".to_owned()));
+                self.note(
+                    &option,
+                    Fate::Ignored,
+                    Some("adapters take turns, so that each has the same share".to_owned()),
+                );
             }
             // Without adapters there is nothing to share.
-            Some(_) if !self.has("--lora-name") => self.needless(&["--lora-request-distribution"], "no adapter is named"),
+            Some(_) if !self.has("--lora-name") => {
+                self.needless(&["--lora-request-distribution"], "no adapter is named")
+            }
             Some(_) => self.refuse(&option, "adapters have equal shares here"),
         }
     }
 
     fn dataset(&mut self) {
-        let (name, path, old) = (self.option("--dataset-name"), self.option("--dataset-path"), self.option("--dataset"));
+        let (name, path, old) =
+            (self.option("--dataset-name"), self.option("--dataset-path"), self.option("--dataset"));
         // The oldest clients named a file by `--dataset`, SGLang's oldest a dataset.
         let old_value = old.as_ref().map(|old| old.values.concat());
         let old_is_name = old_value.as_ref().is_some_and(|old| self.dataset_named(old).is_some());
@@ -257,22 +267,24 @@ impl Draft<'_> {
             return;
         }
         let name = self.value("--result-filename").unwrap_or("vllm-result.json").to_owned();
-        let file = self.value("--result-dir").map_or(name.clone(), |dir| format!("{}/{name}", dir.trim_end_matches('/')));
-        let note = (!self.has("--result-filename")).then_some("that client would put rate, model and date into the name");
+        let file =
+            self.value("--result-dir").map_or(name.clone(), |dir| format!("{}/{name}", dir.trim_end_matches('/')));
+        let note =
+            (!self.has("--result-filename")).then_some("that client would put rate, model and date into the name");
         self.together(&VLLM, &["--format", "vllm", "--out", &file], note);
     }
 
     fn goodput(&mut self) {
         let Some(option) = self.option("--goodput") else { return };
-        let limit = |text: &String| {
-            let (name, limit) = text.split_once(':')?;
-            let is_known = matches!(name, "ttft" | "tpot" | "itl" | "e2el");
-            limit.parse::<f64>().ok().filter(|limit| is_known && *limit >= 0.0).map(|limit| format!("{name}_ms<={limit}"))
+        let is_limit = |text: &String| {
+            let limit = text.split_once(':').filter(|(name, _)| matches!(*name, "ttft" | "tpot" | "e2el"));
+            limit.is_some_and(|(_, limit)| limit.parse::<f64>().is_ok_and(|limit| limit >= 0.0))
         };
-        let limits: Option<Vec<String>> = option.values.iter().map(limit).collect();
-        match limits {
-            Some(limits) => self.say(&option, "--goodput", Some(limits.join(" and ")), None),
-            None => self.refuse(&option, "give limits in milliseconds, such as `ttft:500 tpot:50`"),
+        if option.values.iter().all(is_limit) {
+            // Our objectives have this form too.
+            self.say(&option, "--goodput", Some(option.values.join(" ")), None);
+        } else {
+            self.refuse(&option, "give limits in milliseconds of ttft, tpot or e2el, such as `ttft:500 tpot:50`");
         }
     }
 }

@@ -178,7 +178,9 @@ fn command_of<'k>(split: &mut Split<'k>, words: &[String], knowledge: &'k Knowle
     }
     let command = simple(words);
     match recognise(&command) {
-        Ok(Recognised { tool, arguments, wrappers, .. }) if tool.kind() == ToolKind::Serving && CLIENTS.contains(&tool) => {
+        Ok(Recognised { tool, arguments, wrappers, .. })
+            if tool.kind() == ToolKind::Serving && CLIENTS.contains(&tool) =>
+        {
             for wrapper in wrappers {
                 split.ignored(wrapper, "what runs that client; `--pin` pins this one");
             }
@@ -219,7 +221,8 @@ fn take(split: &mut Split<'_>, words: &[Word], own: &[String]) {
             Refusal::NotAmong(_) => split.foreign.push(option),
             Refusal::Unknown => {
                 let names = own.iter().map(String::as_str).chain(split.table.names());
-                let hint = nearest(&option.name, names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                let hint =
+                    nearest(&option.name, names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
                 split.problem(option.written, format!("no such flag is known{hint}"));
             }
             Refusal::Ambiguous(names) => {
@@ -227,7 +230,9 @@ fn take(split: &mut Split<'_>, words: &[Word], own: &[String]) {
             }
             Refusal::ValueMissing => split.problem(option.written, "it needs a value".to_owned()),
             Refusal::ValueUnexpected => split.problem(option.written, "it takes no such value".to_owned()),
-            Refusal::ValueKind(_) => split.problem(option.written, "its value is of another kind than it takes".to_owned()),
+            Refusal::ValueKind(_) => {
+                split.problem(option.written, "its value is of another kind than it takes".to_owned())
+            }
         }
     }
 }
@@ -238,7 +243,8 @@ fn simple(words: &[String]) -> SimpleCommand {
 }
 
 fn is_variable(word: &str) -> bool {
-    let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     word.split_once('=').is_some_and(|(name, _)| is_name(name))
 }
 

@@ -1,5 +1,7 @@
 //! Values of the flags of `isobench load`: each has one reader, whose error says what is meant.
 
+use std::fmt;
+
 use isobench_schema::task::OptionValue;
 use isobench_schema::workload::{Arrival, Stage};
 use serde_json::Value;
@@ -69,16 +71,15 @@ pub(crate) struct Percentiles(pub(crate) Vec<f64>);
 /// Reads percentiles.
 pub(crate) fn percentiles(text: &str) -> Result<Percentiles, String> {
     let parse = |part: &str| part.trim().trim_start_matches(['p', 'P']).parse::<f64>().ok();
-    let found: Option<Vec<f64>> =
-        text.split(',').map(|part| parse(part).filter(|p| *p > 0.0 && *p < 100.0)).collect();
+    let found: Option<Vec<f64>> = text.split(',').map(|part| parse(part).filter(|p| *p > 0.0 && *p < 100.0)).collect();
     let mut found = found.ok_or_else(|| "give percentiles between 0 and 100, such as `50,90,99.9`".to_owned())?;
     found.sort_by(f64::total_cmp);
     found.dedup();
     Ok(Percentiles(found))
 }
 
-/// A header of each request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A header of each request. Its debug text hides a secret value.
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Header {
     /// Its name.
     pub(crate) name: String,
@@ -93,6 +94,13 @@ impl Header {
         const SECRET: [&str; 8] = ["auth", "key", "token", "secret", "cookie", "password", "credential", "session"];
         let name = self.name.to_ascii_lowercase();
         SECRET.iter().any(|part| name.contains(part))
+    }
+}
+
+impl fmt::Debug for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = if self.is_secret() { "(secret)" } else { &self.value };
+        write!(f, "{}: {value}", self.name)
     }
 }
 
@@ -221,7 +229,9 @@ fn bursts(text: &str) -> Result<ArrivalArg, String> {
         let size = size.trim().parse::<u32>().ok().filter(|size| *size > 0)?;
         Some(Arrival::Bursts { size, period_s: seconds(period).ok()? })
     });
-    found.map(ArrivalArg::Whole).ok_or_else(|| "give bursts as `bursts:SIZE/SECONDS`, such as `bursts:50/10s`".to_owned())
+    found
+        .map(ArrivalArg::Whole)
+        .ok_or_else(|| "give bursts as `bursts:SIZE/SECONDS`, such as `bursts:50/10s`".to_owned())
 }
 
 fn stages(text: &str) -> Result<ArrivalArg, String> {
@@ -253,7 +263,10 @@ mod tests {
             ("bursts:50/10s", whole(Arrival::Bursts { size: 50, period_s: 10.0 })),
             (
                 "stages:10s@1..20,30s@20",
-                whole(Arrival::Stages { stages: vec![stage(10.0, 1.0, 20.0), stage(30.0, 20.0, 20.0)], burstiness: None }),
+                whole(Arrival::Stages {
+                    stages: vec![stage(10.0, 1.0, 20.0), stage(30.0, 20.0, 20.0)],
+                    burstiness: None,
+                }),
             ),
             ("trace", whole(Arrival::Trace { speed: 1.0 })),
             ("trace:2.5", whole(Arrival::Trace { speed: 2.5 })),
@@ -261,7 +274,9 @@ mod tests {
         ] {
             assert_eq!(arrival(text), expected, "{text}");
         }
-        for wrong in ["", "burst", "bursts", "bursts:0/1", "bursts:5/0", "stages:", "stages:10@5..0", "trace:0", "closed:8"] {
+        for wrong in
+            ["", "burst", "bursts", "bursts:0/1", "bursts:5/0", "stages:", "stages:10@5..0", "trace:0", "closed:8"]
+        {
             assert!(arrival(wrong).is_err(), "{wrong}");
         }
     }
@@ -301,7 +316,9 @@ mod tests {
             assert_eq!((found.name.as_str(), found.value.as_str()), ("X-Tenant", "a:b"), "{text}");
             assert!(!found.is_secret());
         }
-        assert!(header("Authorization: Bearer x").unwrap().is_secret());
+        let secret = header("Authorization: Bearer x").unwrap();
+        assert!(secret.is_secret());
+        assert_eq!(format!("{secret:?}"), "Authorization: (secret)");
         assert!(header("x-api-key=1").unwrap().is_secret());
         for wrong in ["", "no value", ": x", "A: b\r\nC: d"] {
             assert!(header(wrong).is_err(), "{wrong}");
