@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::load_args::LoadArgs;
 use crate::terminal::ColorChoice;
 
 /// Did this change make the inference engine faster?
@@ -47,8 +48,8 @@ pub(crate) enum Command {
     Judge(JudgeArgs),
     /// Write a report of a run, of imported results of an earlier system, or of published tables.
     Report(ReportArgs),
-    /// Load a server with requests, and record what it answers.
-    Load(LoadArgs),
+    /// Load a server with requests, and say how fast and how well it answers.
+    Load(Box<LoadArgs>),
     /// Say what this machine lacks.
     Doctor,
     /// List the runs in a folder.
@@ -300,73 +301,6 @@ pub(crate) struct ReportArgs {
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-}
-
-/// Arguments of `load`.
-#[derive(Debug, Args)]
-pub(crate) struct LoadArgs {
-    /// The server, such as `http://127.0.0.1:8000`.
-    pub(crate) url: String,
-    /// The model's name; by default the first that the server lists.
-    #[arg(long)]
-    pub(crate) model: Option<String>,
-    /// The interface.
-    #[arg(long, value_enum, default_value_t = ApiArg::Completions)]
-    pub(crate) api: ApiArg,
-    /// Measured requests.
-    #[arg(long, default_value_t = 100)]
-    pub(crate) requests: u32,
-    /// Requests under way at any time (closed loop).
-    #[arg(long, default_value_t = 8, conflicts_with = "rate")]
-    pub(crate) concurrency: u32,
-    /// Mean requests per second (open loop).
-    #[arg(long, value_name = "PER_SECOND")]
-    pub(crate) rate: Option<f64>,
-    /// Shape of the gaps of an open loop: 1 is Poisson.
-    #[arg(long, default_value_t = 1.0, requires = "rate")]
-    pub(crate) burstiness: f64,
-    /// Tokens (words) in each prompt.
-    #[arg(long, default_value_t = 128)]
-    pub(crate) input_len: u32,
-    /// Tokens asked of each answer.
-    #[arg(long, default_value_t = 64)]
-    pub(crate) output_len: u32,
-    /// Send token ids below this number instead of words, for exact lengths.
-    #[arg(long, value_name = "N")]
-    pub(crate) vocabulary_size: Option<u32>,
-    /// How tokens are counted.
-    #[arg(long, value_enum, default_value_t = CounterArg::TokenIds)]
-    pub(crate) counter: CounterArg,
-    /// Requests before the window that are not measured.
-    #[arg(long, default_value_t = 8)]
-    pub(crate) warm_up: u32,
-    /// The seed of prompts and arrival times.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Stop after so many seconds.
-    #[arg(long, default_value_t = 600.0, value_name = "SECONDS")]
-    pub(crate) deadline: f64,
-    /// Keep every request's record in this file (JSON Lines).
-    #[arg(long, value_name = "FILE")]
-    pub(crate) records: Option<PathBuf>,
-}
-
-/// The interface of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ApiArg {
-    /// `/v1/completions`.
-    Completions,
-    /// `/v1/chat/completions`.
-    Chat,
-}
-
-/// How tokens are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CounterArg {
-    /// By the ids that the server sends.
-    TokenIds,
-    /// By words.
-    Whitespace,
 }
 
 /// Arguments of `runs`.

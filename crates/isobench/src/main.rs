@@ -9,9 +9,14 @@ mod demo;
 mod evidence;
 mod exit;
 mod facts;
+mod flags;
 mod interrupt;
 mod legacy_causes;
 mod legacy_files;
+mod load_args;
+mod load_defaults;
+mod load_live;
+mod load_rows;
 mod progress;
 mod terminal;
 
@@ -24,7 +29,11 @@ use exit::{CommandError, Exit};
 use terminal::{Status, Terminal};
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let flags::Understood { words, rows } = match flags::understand(std::env::args_os().collect()) {
+        Ok(understood) => understood,
+        Err(error) => return refused(&error),
+    };
+    let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are no errors, and go to standard output.
@@ -37,7 +46,7 @@ fn main() -> ExitCode {
     }
     let status = if arguments.quiet { Status::Quiet } else { Status::Shown };
     let context = commands::Context { terminal: Terminal::new(arguments.color, status), json: arguments.json };
-    match run(arguments.command, context) {
+    match run(arguments.command, &rows, context) {
         Ok(exit) => exit.into(),
         Err(error) => {
             context.terminal.error(&error.text());
@@ -46,7 +55,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command, context: commands::Context) -> Result<Exit, CommandError> {
+/// Says which words of the command line can't be understood or done.
+fn refused(error: &flags::UnderstandError) -> ExitCode {
+    let terminal = Terminal::new(terminal::ColorChoice::Auto, Status::Shown);
+    for problem in &error.problems {
+        terminal.error(&format!("error: {problem}"));
+    }
+    terminal
+        .error("  hint: `--explain-flags` shows how each word is understood, `isobench load --help` lists all flags");
+    Exit::Usage.into()
+}
+
+fn run(command: Command, rows: &[flags::FlagRow], context: commands::Context) -> Result<Exit, CommandError> {
     match command {
         Command::Demo(args) => commands::demo::run(&args, context),
         Command::Plan(args) => commands::plan::run(&args, context),
@@ -56,6 +76,7 @@ fn run(command: Command, context: commands::Context) -> Result<Exit, CommandErro
         Command::Block(args) => commands::block::run(&args, context),
         Command::Judge(args) => commands::judge::run(&args, context),
         Command::Report(args) => commands::report::run(&args, context),
+        Command::Load(args) if args.explain_flags => commands::load_explain::run(rows, context),
         Command::Load(args) => commands::load::run(&args, context),
         Command::Doctor => commands::doctor::run(context),
         Command::Runs(args) => commands::runs::run(&args, context),

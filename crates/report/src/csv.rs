@@ -51,7 +51,7 @@ pub fn contrasts(judgement: &Judgement) -> String {
     out
 }
 
-fn row(out: &mut String, fields: &[String]) {
+pub(crate) fn row(out: &mut String, fields: &[String]) {
     for (place, field) in fields.iter().enumerate() {
         if place > 0 {
             out.push(',');

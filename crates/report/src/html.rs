@@ -4,7 +4,7 @@ mod blocks_plot;
 mod coverage;
 mod intervals_plot;
 mod plan;
-mod scale;
+pub(crate) mod scale;
 mod task;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -15,7 +15,7 @@ use crate::words::{Piece, VerdictWord, how_to_read};
 pub use plan::plan_page;
 
 /// The page's style. Colours are Okabe and Ito's, which people with colour-blindness can tell apart.
-const STYLE: &str = include_str!("html/style.css");
+pub(crate) const STYLE: &str = include_str!("html/style.css");
 
 /// With more tasks than this a browser draws each only when it comes into view.
 const DRAWN_AT_ONCE: usize = 20;

@@ -10,6 +10,7 @@ pub mod json;
 mod legacy;
 pub mod lint;
 pub mod live;
+pub mod load;
 pub mod markdown;
 pub(crate) mod number;
 pub mod terminal;

@@ -11,7 +11,7 @@ mod lint;
 mod old_tables;
 mod plan;
 mod reading;
-mod table;
+pub(crate) mod table;
 
 use crate::words::Tone;
 
@@ -43,7 +43,7 @@ impl Default for Style {
 }
 
 impl Style {
-    fn paint(self, tone: Tone, text: &str) -> String {
+    pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         self.code(tone.ansi(), text)
     }
 
@@ -51,12 +51,12 @@ impl Style {
         self.code("1", text)
     }
 
-    fn code(self, code: &str, text: &str) -> String {
+    pub(crate) fn code(self, code: &str, text: &str) -> String {
         if self.color && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
     /// Appends a heading, in lines that fit.
-    fn heading(self, out: &mut String, text: &str) {
+    pub(crate) fn heading(self, out: &mut String, text: &str) {
         for line in crate::text::wrap(text, self.width) {
             out.push_str(&self.bold(&line));
             out.push('\n');
@@ -64,7 +64,7 @@ impl Style {
     }
 
     /// Appends `text` in lines that fit, indented by `indent` columns; the first line starts with `first` instead.
-    fn paragraph(self, out: &mut String, first: &str, text: &str) {
+    pub(crate) fn paragraph(self, out: &mut String, first: &str, text: &str) {
         let indent = crate::text::width(first);
         let lines = crate::text::wrap(text, self.width.saturating_sub(indent));
         for (place, line) in lines.iter().enumerate() {

@@ -2,8 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use isobench_analysis::measure::{LaunchDigest, RecordReader};
@@ -13,19 +13,24 @@ use isobench_loadgen::client::{Client, LoadOptions, PhaseSummary};
 use isobench_loadgen::clock::Clock;
 use isobench_loadgen::get::discover_model;
 use isobench_loadgen::record::RecordWriter;
-use isobench_loadgen::schedule::{Resources, Schedules};
+use isobench_loadgen::schedule::Schedules;
 use isobench_loadgen::target::{Endpoint, Target};
 use isobench_schema::ids::{ArmId, BlockId, LaunchId, TaskId};
 use isobench_schema::measurement::MetricName;
 use isobench_schema::record::Phase;
 use isobench_schema::units::Seconds;
-use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
+use isobench_schema::workload::{Api, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
 use serde::Serialize;
 
 use super::Context;
-use crate::args::{ApiArg, CounterArg, LoadArgs};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::interrupt;
+use crate::load_args::arrivals::arrival;
+use crate::load_args::values::WarmUp;
+use crate::load_args::{ApiArg, CounterArg, LoadArgs};
+use crate::load_defaults::{self, Probe};
+use crate::load_live::{Expected, LoadMeter, LoadView};
+use crate::load_rows;
 
 /// How long the server may take to name its model.
 const DISCOVERY: Duration = Duration::from_secs(30);
@@ -47,16 +52,17 @@ struct Report<'a> {
 
 /// Runs the command.
 pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandError> {
-    let endpoint = Endpoint::parse(&args.url).exit(Exit::Usage)?;
-    let workload = workload(args);
-    let schedules = Schedules::new(&workload, args.seed, &Resources::default()).exit(Exit::Usage)?;
+    let url = args.url.as_deref().unwrap_or_default();
+    let endpoint = Endpoint::parse(url).exit(Exit::Usage)?;
+    let workload = workload(args)?;
+    let schedules = Schedules::new(&workload, args.workload.seed).exit(Exit::Usage)?;
     let interrupted = interrupt::flag().exit(Exit::Machine)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().exit(Exit::Machine)?;
-    let model = match &args.model {
+    let model = match &args.server.model {
         Some(model) => model.clone(),
         None => runtime.block_on(discover_model(&endpoint, DISCOVERY)).exit(Exit::Usage)?,
     };
-    let records: Box<dyn Write> = match &args.records {
+    let records: Box<dyn Write> = match &args.output.records {
         Some(path) => Box::new(BufWriter::new(File::create(path).exit(Exit::Usage)?)),
         None => Box::new(io::sink()),
     };
@@ -71,22 +77,43 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
         margin: 0.02,
     };
     let clock = Clock::start();
-    let header = clock.header(args.seed, schedules.digest());
+    let header = clock.header(args.workload.seed, schedules.digest());
     let sink = Tee { records, reader: RecordReader::new(launch(), rules) };
     let mut writer = RecordWriter::new(sink, &header).exit(Exit::Machine)?;
     let stop = Cancel::new();
-    let options = LoadOptions::new(REQUEST, STALL);
+    let options = LoadOptions { request_timeout: REQUEST, stall_timeout: STALL };
     let client = Client::new(Target::new(endpoint, &model), options, clock, stop.clone());
-    let limits =
-        Limits { interrupted, stop, deadline: Instant::now() + Duration::from_secs_f64(args.deadline.clamp(0.0, 1e8)) };
+    let limits = Limits {
+        interrupted,
+        stop,
+        deadline: Instant::now() + Duration::from_secs_f64(args.measuring.deadline.clamp(0.0, 1e8)),
+    };
     for phase in [Phase::WarmUp, Phase::Measure] {
         let schedule = schedules.phase(phase);
-        context.terminal.status(&format!("{phase}: {} requests to {}", schedule.entries().len(), args.url));
-        let summary = runtime.block_on(limits.over(client.run_phase(schedule, |record| writer.write(&record))));
+        context.terminal.status(&format!("{phase}: {} requests to {}", schedule.entries().len(), url));
+        let expected = Expected {
+            phase: phase.to_string(),
+            requests: u64::try_from(schedule.entries().len()).ok(),
+            rate_per_s: args.arrival.rate,
+            seconds: None,
+        };
+        let meter = Arc::new(Mutex::new(LoadMeter::new(expected, Instant::now())));
+        let view = (!args.output.no_live).then(|| LoadView::start(context.terminal, Arc::clone(&meter)));
+        let summary = runtime.block_on(limits.over(client.run_phase(schedule, |record| {
+            if let Ok(mut meter) = meter.lock() {
+                meter.record(&record, Instant::now());
+            }
+            writer.write(&record)
+        })));
+        drop(view);
         let PhaseSummary { completed, failed, .. } = summary.exit(Exit::Machine)?;
         context.terminal.status(&format!("{phase}: {completed} completed, {failed} failed"));
     }
-    let digest = writer.finish().exit(Exit::Machine)?.reader.finish().exit(Exit::Error)?;
+    let Tee { records, reader } = writer.finish().exit(Exit::Machine)?;
+    // The records are whole on the disk before they are read again.
+    drop(records);
+    write_tables(args)?;
+    let digest = reader.finish().exit(Exit::Error)?;
     print(args, context, &model, &workload, &digest)?;
     Ok(match (limits.stop.cause(), digest.findings.is_empty()) {
         (Some(StopCause::Interrupted), _) => Exit::Interrupted,
@@ -95,39 +122,56 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
     })
 }
 
-fn workload(args: &LoadArgs) -> Workload {
-    let arrival = match args.rate {
-        Some(rate_per_s) => Arrival::Open { rate_per_s, burstiness: args.burstiness },
-        None => Arrival::closed(args.concurrency),
-    };
-    let input_tokens = args.input_len;
-    let prompts = match args.vocabulary_size {
+/// Writes a row for each request where that is asked for.
+fn write_tables(args: &LoadArgs) -> Result<(), CommandError> {
+    let Some(records) = &args.output.records else { return Ok(()) };
+    if let Some(out) = &args.output.parquet {
+        load_rows::write_parquet(records, out).exit(Exit::Machine)?;
+    }
+    if let Some(out) = &args.output.csv {
+        load_rows::write_csv(records, out).exit(Exit::Machine)?;
+    }
+    Ok(())
+}
+
+fn workload(args: &LoadArgs) -> Result<Workload, CommandError> {
+    let unsaid = load_defaults::plan(&Probe::unasked());
+    let arrival = arrival(&args.arrival, unsaid.concurrency).exit(Exit::Usage)?;
+    let input_tokens = args.workload.input_len.unwrap_or(unsaid.input_len);
+    let prompts = match args.workload.vocabulary_size {
         Some(vocabulary_size) => {
             Prompts::TokenIds { input_tokens, vocabulary_size, first_id: 10.min(vocabulary_size / 2) }
         }
         None => Prompts::Words { input_tokens },
     };
-    Workload {
+    Ok(Workload {
         kind: WorkloadKind::Serving,
-        api: match args.api {
-            ApiArg::Completions => Api::Completions,
-            ApiArg::Chat => Api::Chat,
+        api: match args.server.api {
+            None | Some(ApiArg::Completions) => Api::Completions,
+            Some(ApiArg::Chat) => Api::Chat,
+            Some(ApiArg::Embeddings) => Api::Embeddings,
         },
-        requests: args.requests,
+        requests: args.workload.requests.unwrap_or(100),
         prompts,
-        output_tokens: args.output_len,
-        ignore_eos: true,
-        temperature: 0.0,
+        output_tokens: args.workload.output_len.unwrap_or(unsaid.output_len),
+        ignore_eos: !args.workload.stop_at_eos,
+        temperature: args.workload.temperature,
         arrival,
-        max_in_flight: None,
-        warm_up_requests: args.warm_up,
-        probes: Probes { count: 0, output_tokens: 1 },
-        counter: match args.counter {
-            CounterArg::TokenIds => TokenCounter::TokenIds,
-            CounterArg::Whitespace => TokenCounter::Whitespace,
+        max_in_flight: args.arrival.max_in_flight,
+        warm_up_requests: match args.measuring.warm_up {
+            WarmUp::Requests(requests) => requests,
+            WarmUp::Seconds(_) | WarmUp::Steady => unsaid.warm_up,
         },
-        extra_body: std::collections::BTreeMap::new(),
-    }
+        probes: Probes { count: 0, output_tokens: 1 },
+        counter: match args.measuring.counter {
+            None => unsaid.counter,
+            Some(CounterArg::TokenIds) => TokenCounter::TokenIds,
+            Some(CounterArg::Tokenizer) => TokenCounter::Tokenizer,
+            Some(CounterArg::Usage) => TokenCounter::Usage,
+            Some(CounterArg::Whitespace) => TokenCounter::Whitespace,
+        },
+        extra_body: args.workload.extra_body.iter().map(|field| (field.key.clone(), field.value.clone())).collect(),
+    })
 }
 
 /// Returns the name that the numbers of a load go by; it is part of no run.
@@ -155,7 +199,13 @@ fn print(
         metrics.insert("total_input_tokens".to_owned(), measurement.input_tokens.into());
         metrics.insert("total_output_tokens".to_owned(), measurement.output_tokens.into());
         metrics.insert("duration".to_owned(), measurement.window_s.into());
-        return context.print_json(&Report { url: &args.url, model, workload, metrics, findings });
+        return context.print_json(&Report {
+            url: args.url.as_deref().unwrap_or_default(),
+            model,
+            workload,
+            metrics,
+            findings,
+        });
     }
     let counts = measurement.requests;
     let (completed, failed, window_s) = (counts.completed, counts.failed, measurement.window_s);

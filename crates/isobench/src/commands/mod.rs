@@ -15,6 +15,7 @@ mod input;
 pub(crate) mod judge;
 pub(crate) mod lint;
 pub(crate) mod load;
+pub(crate) mod load_explain;
 pub(crate) mod parse;
 pub(crate) mod plan;
 mod plan_for;

@@ -12,6 +12,7 @@ pub mod coverage;
 pub mod devices;
 pub mod engines;
 pub mod hardware;
+pub mod load_flags;
 pub mod models;
 pub mod options;
 pub mod packages;
@@ -36,6 +37,7 @@ pub use coverage::Coverage;
 pub use devices::Devices;
 pub use engines::Engines;
 pub use hardware::HardwareTable;
+pub use load_flags::LoadFlags;
 pub use models::Models;
 pub use options::Options;
 pub use presets::Presets;
@@ -69,6 +71,8 @@ pub struct Knowledge {
     pub coverage: Coverage,
     /// Which files run on one kind of hardware only.
     pub hardware: HardwareTable,
+    /// What the flags of other serving clients mean.
+    pub load_flags: LoadFlags,
     /// Known bugs of revisions.
     pub bugs: Bugs,
     /// Which commit a revert takes back.
@@ -97,6 +101,7 @@ impl Knowledge {
             conflicts: Conflicts::embedded(),
             coverage: Coverage::embedded(),
             hardware: HardwareTable::embedded(),
+            load_flags: LoadFlags::embedded(),
             bugs: Bugs::embedded(),
             reverts: Reverts::embedded(),
             clients: Clients::embedded(),

@@ -4,23 +4,23 @@ use crate::number;
 
 /// A tick of an axis.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Tick {
+pub(crate) struct Tick {
     /// Its place, 0 to 1.
-    pub(super) at: f64,
+    pub(crate) at: f64,
     /// Its label.
-    pub(super) label: String,
+    pub(crate) label: String,
 }
 
 /// A range of finite numbers, mapped onto 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     low: f64,
     high: f64,
 }
 
 impl Scale {
     /// Returns a range around `values` with some room on both sides, or `None` if there is no value.
-    pub(super) fn around(values: impl Iterator<Item = f64>) -> Option<Self> {
+    pub(crate) fn around(values: impl Iterator<Item = f64>) -> Option<Self> {
         // The bounds keep every difference below finite.
         let values = values.filter(|value| value.is_finite()).map(|value| value.clamp(-1e300, 1e300));
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
@@ -32,8 +32,14 @@ impl Scale {
         Some(Self { low: low - room, high: high + room })
     }
 
+    /// Returns a range from 0 to a little above `high`, or `None` if that isn't finite or is below 0.
+    pub(crate) fn from_zero(high: f64) -> Option<Self> {
+        let fits = high.is_finite() && high >= 0.0;
+        fits.then(|| Self { low: 0.0, high: if high > 0.0 { high.min(1e300) * 1.07 } else { 1.0 } })
+    }
+
     /// Returns the place of `value`, from 0 to 1; what lies outside is put on the edge.
-    pub(super) fn place(self, value: f64) -> f64 {
+    pub(crate) fn place(self, value: f64) -> f64 {
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
@@ -49,13 +55,13 @@ impl Scale {
     }
 
     /// Returns ticks at round numbers.
-    pub(super) fn ticks(self) -> Vec<Tick> {
+    pub(crate) fn ticks(self) -> Vec<Tick> {
         let (values, step) = self.round_numbers(5.0);
         values.into_iter().map(|value| Tick { at: self.place(value), label: number::tick(value, step) }).collect()
     }
 
     /// Returns ticks for a range of base-10 logarithms, at 1, 2 and 5 times powers of ten.
-    pub(super) fn log10_ticks(self) -> Vec<Tick> {
+    pub(crate) fn log10_ticks(self) -> Vec<Tick> {
         let (first, last) = (self.low.floor(), self.high.ceil());
         let decades = last - first;
         let factors: &[f64] = if self.high - self.low > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -71,8 +77,19 @@ impl Scale {
             .collect()
     }
 
+    /// Returns ticks for a range of base-10 logarithms at round numbers, also where it spans less than one power of ten.
+    pub(crate) fn narrow_log10_ticks(self) -> Vec<Tick> {
+        if self.high - self.low > 0.8 {
+            return self.log10_ticks();
+        }
+        let plain = Self { low: 10f64.powf(self.low), high: 10f64.powf(self.high) };
+        let (values, step) = plain.round_numbers(5.0);
+        let inside = values.into_iter().filter(|value| *value > 0.0);
+        inside.map(|value| Tick { at: self.place(value.log10()), label: number::tick(value, step) }).collect()
+    }
+
     /// Returns ticks for a range of natural log ratios: percentages if it is narrow, multiples if it is wide.
-    pub(super) fn ratio_ticks(self) -> Vec<Tick> {
+    pub(crate) fn ratio_ticks(self) -> Vec<Tick> {
         let (low, high) = (self.low.max(-600.0), self.high.min(600.0));
         if high - low <= 0.6 {
             let percent = Self { low: low.exp_m1() * 100.0, high: high.exp_m1() * 100.0 };
@@ -111,7 +128,7 @@ fn multiple(value: f64) -> String {
 }
 
 /// Returns the ticks that are at least `gap` (a part of the axis) apart from the one kept before.
-pub(super) fn thin(ticks: Vec<Tick>, gap: f64) -> Vec<Tick> {
+pub(crate) fn thin(ticks: Vec<Tick>, gap: f64) -> Vec<Tick> {
     let mut kept: Vec<Tick> = Vec::new();
     for tick in ticks {
         if kept.last().is_none_or(|last| tick.at - last.at >= gap) {
@@ -122,7 +139,7 @@ pub(super) fn thin(ticks: Vec<Tick>, gap: f64) -> Vec<Tick> {
 }
 
 /// Returns a place from 0 to 1 as a percentage of the width, for SVG attributes.
-pub(super) fn across(place: f64) -> String {
+pub(crate) fn across(place: f64) -> String {
     format!("{:.2}%", place * 100.0)
 }
 
@@ -140,6 +157,8 @@ mod tests {
         assert_eq!(labels(&scale.ticks()), ["100", "150", "200", "250", "300"]);
         let scale = Scale::around([1.0, 3.0].into_iter()).unwrap();
         assert_eq!(labels(&scale.log10_ticks()), ["10", "20", "50", "100", "200", "500", "1,000"]);
+        let scale = Scale::around([9.0_f64, 12.0].map(f64::log10).into_iter()).unwrap();
+        assert_eq!(labels(&scale.narrow_log10_ticks()), ["9", "10", "11", "12"]);
     }
 
     #[test]

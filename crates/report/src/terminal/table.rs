@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// How a column is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(crate) enum Layout {
     /// Left-aligned, may be cut.
     Name,
     /// Left-aligned, never cut.
@@ -17,24 +17,24 @@ pub(super) enum Layout {
 }
 
 /// A column.
-pub(super) struct Column<'t> {
-    pub(super) title: &'t str,
-    pub(super) layout: Layout,
+pub(crate) struct Column<'t> {
+    pub(crate) title: &'t str,
+    pub(crate) layout: Layout,
 }
 
 /// A cell.
-pub(super) struct Cell {
-    pub(super) text: String,
-    pub(super) tone: Option<Tone>,
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) tone: Option<Tone>,
 }
 
 impl Cell {
-    pub(super) fn plain(text: impl Into<String>) -> Self {
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self { text: text.into(), tone: None }
     }
 
     /// Returns a cell with the text, or with a dash where there is nothing.
-    pub(super) fn optional(text: Option<&String>) -> Self {
+    pub(crate) fn optional(text: Option<&String>) -> Self {
         Self::plain(text.map_or("–", String::as_str))
     }
 }
@@ -45,7 +45,7 @@ const INDENT: &str = "  ";
 const GAP: &str = "  ";
 
 /// Appends the table, indented by two columns.
-pub(super) fn table(out: &mut String, columns: &[Column<'_>], rows: &[Vec<Cell>], style: Style) {
+pub(crate) fn table(out: &mut String, columns: &[Column<'_>], rows: &[Vec<Cell>], style: Style) {
     let mut widths = natural_widths(columns, rows);
     if !shrink(&mut widths, columns, style.width) {
         stack(out, columns, rows, style);

@@ -9,4 +9,8 @@ mod formats;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod load;
+#[cfg(test)]
+mod load_sample;
+#[cfg(test)]
 mod sample;

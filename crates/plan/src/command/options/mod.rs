@@ -56,6 +56,25 @@ impl<'k> Table<'k> {
         Self { specs: program.options_at(moment).collect(), underscores: program.underscores_at(moment) }
     }
 
+    /// Returns every option that any of these programs ever had, as it was last; of programs that share a name the first.
+    pub fn ever(programs: &[&'k Program]) -> Self {
+        let mut specs: Vec<&'k OptionSpec> = Vec::new();
+        for program in programs {
+            let mut last: Vec<&'k OptionSpec> = Vec::new();
+            for spec in &program.option {
+                match last.iter_mut().find(|known| known.names.first() == spec.names.first()) {
+                    Some(known) if known.since < spec.since => *known = spec,
+                    Some(_) => {}
+                    None => last.push(spec),
+                }
+            }
+            let is_new = |spec: &&OptionSpec| !specs.iter().any(|known| known.names.first() == spec.names.first());
+            last.retain(is_new);
+            specs.append(&mut last);
+        }
+        Self { specs, underscores: true }
+    }
+
     /// Returns the options of a program that has none.
     pub fn empty() -> Self {
         Self { specs: Vec::new(), underscores: false }

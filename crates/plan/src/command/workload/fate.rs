@@ -5,6 +5,7 @@ use isobench_schema::tool::ToolKind;
 
 use super::Draft;
 use crate::command::{Fate, GivenOption};
+use crate::knowledge::Knowledge;
 use crate::lint::ids;
 
 /// What an option of a benchmark program becomes.
@@ -92,18 +93,8 @@ const TABLE: &[(&[&str], Becomes)] = &[
         ],
         Becomes::Prompts,
     ),
-    (&["--top-p"], Becomes::Body("top_p")),
-    (&["--top-k"], Becomes::Body("top_k")),
-    (&["--min-p"], Becomes::Body("min_p")),
-    (&["--logprobs"], Becomes::Body("logprobs")),
-    (&["--best-of"], Becomes::Body("best_of")),
     (&["--n"], Becomes::Body("n")),
-    (&["--use-beam-search"], Becomes::Body("use_beam_search")),
-    (&["--frequency-penalty"], Becomes::Body("frequency_penalty")),
-    (&["--presence-penalty"], Becomes::Body("presence_penalty")),
-    (&["--repetition-penalty"], Becomes::Body("repetition_penalty")),
     (&["--lora-name"], Becomes::Body("lora_path")),
-    (&["--extra-body", "--extra-request-body"], Becomes::Body("")),
     (&["--host", "--port", "--base-url", "--served-model-name", "--ready-check-timeout-sec"], Becomes::Own(SERVER)),
     (
         &[
@@ -144,7 +135,9 @@ const TABLE: &[(&[&str], Becomes)] = &[
 ];
 
 fn becomes(name: &str) -> Option<Becomes> {
-    TABLE.iter().find(|(names, _)| names.contains(&name)).map(|(_, becomes)| *becomes)
+    let own = TABLE.iter().find(|(names, _)| names.contains(&name)).map(|(_, becomes)| *becomes);
+    // Which fields of a request's body clients set is the same for every load.
+    own.or_else(|| Knowledge::embedded().load_flags.body_field(name).map(Becomes::Body))
 }
 
 /// Returns the field of a request's body that an option becomes.

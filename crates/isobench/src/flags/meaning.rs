@@ -1,0 +1,298 @@
+//! From the flags of other clients to words of our own.
+
+use std::collections::BTreeSet;
+
+use isobench_plan::command::GivenOption;
+use isobench_plan::command::options::Table;
+use isobench_plan::knowledge::Knowledge;
+use isobench_plan::knowledge::load_flags::{LoadFlag, LoadFlags, Meaning, Part};
+use isobench_plan::knowledge::options::Takes;
+use isobench_schema::tool::Tool;
+use serde_json::Value;
+
+use super::split::{Split, is_url};
+use super::{Fate, FlagRow};
+
+/// What a command line means.
+#[derive(Debug)]
+pub(super) struct Meant {
+    /// It, in our own words.
+    pub(super) words: Vec<String>,
+    /// What each word was taken for.
+    pub(super) rows: Vec<FlagRow>,
+    /// What can't be done.
+    pub(super) problems: Vec<String>,
+}
+
+/// Our flags that may be given several times.
+const REPEATED: [&str; 3] = ["--header", "--extra-body", "--dataset-option"];
+
+/// What a client reports unasked doesn't take away from what we report.
+const NO_DEFAULTS: [&str; 1] = ["--metric-percentiles"];
+
+/// Returns what a split command line means.
+pub(super) fn mean(split: Split<'_>, knowledge: &Knowledge) -> Meant {
+    let Split { own, foreign, tool, table, rows, problems } = split;
+    let named: BTreeSet<String> = own.iter().filter(|word| word.starts_with('-')).map(|word| bare_flag(word)).collect();
+    let flags = &knowledge.load_flags;
+    let mut draft = Draft { flags, knowledge, tool, given: foreign, named, own, words: Vec::new(), rows, problems };
+    if tool.is_some() {
+        draft.add_defaults(&table);
+    }
+    draft.mean();
+    let Draft { own, words, rows, problems, .. } = draft;
+    Meant { words: own.into_iter().chain(words).collect(), rows, problems }
+}
+
+fn bare_flag(word: &str) -> String {
+    word.split_once('=').map_or(word, |(name, _)| name).to_owned()
+}
+
+/// A command line whose meaning is being put together.
+pub(super) struct Draft<'k> {
+    flags: &'k LoadFlags,
+    pub(super) knowledge: &'k Knowledge,
+    /// The client whose whole command it is.
+    pub(super) tool: Option<Tool>,
+    /// Flags of other clients; what such a client does unasked was not written.
+    given: Vec<GivenOption<'k>>,
+    /// Our own flags that have a value by now.
+    named: BTreeSet<String>,
+    own: Vec<String>,
+    words: Vec<String>,
+    rows: Vec<FlagRow>,
+    problems: Vec<String>,
+}
+
+impl<'k> Draft<'k> {
+    /// Adds what the client does where it isn't told otherwise.
+    fn add_defaults(&mut self, table: &Table<'k>) {
+        for spec in table.specs() {
+            let Some(name) = spec.names.first() else { continue };
+            let one = matches!(spec.takes, Takes::One | Takes::AtMostOne);
+            let (Some(default), true) = (&spec.default, one && !self.has(name)) else { continue };
+            // An option whose row is gone was replaced by another one.
+            if spec.until.is_some() && self.tool != Some(Tool::BenchmarkServing) {
+                continue;
+            }
+            let counts = self.flags.get(name).is_some_and(|flag| match &flag.meaning {
+                Meaning::Becomes(_) | Meaning::PartOf(_) => true,
+                Meaning::DatasetOption => !flag.of_datasets.is_empty(),
+                Meaning::Body(_) | Meaning::Ignored(_) | Meaning::Refused(_) => false,
+            });
+            if counts && !NO_DEFAULTS.contains(&name.as_str()) {
+                let values = vec![default.clone()];
+                self.given.push(GivenOption { written: String::new(), name: name.clone(), values, spec: Some(spec) });
+            }
+        }
+    }
+
+    fn mean(&mut self) {
+        // Parts come first, because a part may say what a single flag says less exactly.
+        let mut parts: Vec<Part> = Vec::new();
+        for option in &self.given {
+            if let Some(Meaning::PartOf(part)) = self.flags.get(&option.name).map(|flag| &flag.meaning)
+                && !parts.contains(part)
+            {
+                parts.push(*part);
+            }
+        }
+        if self.tool.is_some() {
+            parts.extend(
+                [Part::EndOfSequence, Part::Url, Part::Arrival]
+                    .iter()
+                    .filter(|part| !parts.contains(part))
+                    .copied()
+                    .collect::<Vec<_>>(),
+            );
+        }
+        for part in parts {
+            self.part(part);
+        }
+        for index in 0..self.given.len() {
+            let Some(option) = self.given.get(index).cloned() else { continue };
+            let is_last = !self.given.iter().skip(index + 1).any(|later| later.name == option.name);
+            if is_last {
+                self.flag(&option);
+            } else {
+                self.note(&option, Fate::Ignored, Some(format!("`{}` comes later", option.name)));
+            }
+        }
+        self.temperature();
+    }
+
+    /// Takes in one flag that means something by itself.
+    fn flag(&mut self, option: &GivenOption<'k>) {
+        let flags = self.flags;
+        let Some(flag) = flags.get(&option.name) else {
+            self.refuse(option, "no such flag is known");
+            return;
+        };
+        if self.is_of_another_dataset(flag) {
+            let datasets = flag.of_datasets.join("`, `");
+            self.note(
+                option,
+                Fate::Ignored,
+                Some(format!("it counts for the dataset `{datasets}` only, as in that client")),
+            );
+            return;
+        }
+        match &flag.meaning {
+            Meaning::Becomes(own) => self.becomes(option, flag, own),
+            Meaning::Body(field) => self.body(option, field),
+            Meaning::DatasetOption => {
+                let value = option.values.first().map_or("true", String::as_str);
+                let value = format!("{}={value}", option.name.trim_start_matches('-'));
+                self.say(option, "--dataset-option", Some(value), flag.note.clone());
+            }
+            // Done together with the others of its part.
+            Meaning::PartOf(_) => {}
+            Meaning::Ignored(why) => self.note(option, Fate::Ignored, Some(why.clone())),
+            Meaning::Refused(why) => self.refuse(option, why),
+        }
+    }
+
+    fn becomes(&mut self, option: &GivenOption<'k>, flag: &LoadFlag, own: &str) {
+        let note = flag.note.clone();
+        if own == "--header" {
+            for value in option.values.clone() {
+                self.say(option, own, Some(value), note.clone());
+            }
+            return;
+        }
+        if option.values.is_empty() {
+            self.say(option, own, None, note);
+            return;
+        }
+        let value = if own == "--lora" { option.values.join(",") } else { option.values.concat() };
+        if flag.values.is_empty() {
+            self.say(option, own, Some(value), note);
+            return;
+        }
+        match flag.values.get(&value) {
+            Some(ours) => {
+                let differs = *ours != value && !value.starts_with("openai");
+                self.say(option, own, Some(ours.clone()), note.filter(|_| differs));
+            }
+            None => {
+                let known: Vec<&str> = flag.values.keys().map(String::as_str).collect();
+                self.refuse(option, &format!("`{value}` isn't spoken here; known are {}", known.join(", ")));
+            }
+        }
+    }
+
+    fn body(&mut self, option: &GivenOption<'k>, field: &str) {
+        if !field.is_empty() {
+            let value = option.values.first().map_or("true", String::as_str);
+            self.say(option, "--extra-body", Some(format!("{field}={value}")), None);
+            return;
+        }
+        match serde_json::from_str(&option.values.concat()) {
+            Ok(Value::Object(fields)) => {
+                for (key, value) in fields {
+                    self.say(option, "--extra-body", Some(format!("{key}={value}")), None);
+                }
+            }
+            Ok(_) | Err(_) => self.refuse(option, "give a JSON object, such as `{\"top_p\": 0.9}`"),
+        }
+    }
+
+    /// Returns whether a flag counts for other datasets than the one that is asked for.
+    fn is_of_another_dataset(&self, flag: &LoadFlag) -> bool {
+        let dataset = self.value("--dataset-name").map(|name| name.replace('_', "-"));
+        dataset.is_some_and(|dataset| !flag.of_datasets.is_empty() && !flag.of_datasets.contains(&dataset))
+    }
+
+    /// Returns whether a part's flags count for other datasets than the one that is asked for, and says so of each.
+    pub(super) fn counts(&mut self, name: &str) -> bool {
+        let flags = self.flags;
+        !flags.get(name).is_some_and(|flag| self.is_of_another_dataset(flag))
+    }
+
+    /// Returns the datasets by their names elsewhere and here.
+    pub(super) fn dataset_named(&self, name: &str) -> Option<&'k str> {
+        self.flags.datasets.get(&name.replace('_', "-")).map(String::as_str)
+    }
+
+    /// Returns every name that a dataset may have.
+    pub(super) fn datasets(&self) -> String {
+        self.flags.datasets.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns a flag of other clients as it was given last.
+    pub(super) fn option(&self, name: &str) -> Option<GivenOption<'k>> {
+        self.given.iter().rev().find(|option| option.name == name).cloned()
+    }
+
+    /// Returns a flag's value: as it was given last.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        let option = self.given.iter().rev().find(|option| option.name == name)?;
+        option.values.first().map(String::as_str)
+    }
+
+    /// Returns whether a flag of other clients is given.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.given.iter().any(|option| option.name == name)
+    }
+
+    /// Returns whether one of our own flags has a value.
+    pub(super) fn is_said(&self, flag: &str) -> bool {
+        self.named.contains(flag)
+    }
+
+    /// Returns whether our own words name a server.
+    pub(super) fn has_url(&self) -> bool {
+        self.own.iter().any(|word| is_url(word)) || self.is_said("--against")
+    }
+
+    /// Says what a flag means in words of ours, unless our own flag is given too.
+    pub(super) fn say(&mut self, option: &GivenOption<'k>, flag: &str, value: Option<String>, note: Option<String>) {
+        if self.is_said(flag) && !REPEATED.contains(&flag) {
+            if !option.written.is_empty() {
+                self.note(option, Fate::Ignored, Some(format!("`{flag}` is said already")));
+            }
+            return;
+        }
+        let words: Vec<String> = match value {
+            // A value that begins with a dash would be read as a flag.
+            Some(value) if value.starts_with('-') => vec![format!("{flag}={value}")],
+            value => std::iter::once(flag.to_owned()).chain(value).collect(),
+        };
+        self.named.insert(flag.to_owned());
+        self.words.extend(words.iter().cloned());
+        self.note(option, Fate::Becomes(words), note);
+    }
+
+    /// Adds words of ours that no flag in particular stands for.
+    pub(super) fn add(&mut self, words: &[&str]) {
+        self.named.extend(words.iter().filter(|word| word.starts_with("--")).map(ToString::to_string));
+        self.words.extend(words.iter().map(ToString::to_string));
+    }
+
+    /// Says that a flag can't be done.
+    pub(super) fn refuse(&mut self, option: &GivenOption<'k>, why: &str) {
+        self.problems.push(format!("`{}`: {why}", shown(option)));
+        self.note(option, Fate::Refused, Some(why.to_owned()));
+    }
+
+    /// Notes what became of a flag. What a client does unasked and we do too isn't worth a line.
+    pub(super) fn note(&mut self, option: &GivenOption<'k>, fate: Fate, note: Option<String>) {
+        if option.written.is_empty() && fate == Fate::Ignored {
+            return;
+        }
+        let written = shown(option);
+        let same = self.rows.last_mut().filter(|row| row.written == written);
+        match (same.map(|row| &mut row.fate), fate) {
+            (Some(Fate::Becomes(words)), Fate::Becomes(more)) => words.extend(more),
+            (_, fate) => self.rows.push(FlagRow { written, fate, note }),
+        }
+    }
+}
+
+/// Returns a flag as it was written, or as its client has it unasked.
+fn shown(option: &GivenOption<'_>) -> String {
+    if !option.written.is_empty() {
+        return option.written.clone();
+    }
+    format!("{} {} (unasked)", option.name, option.values.join(" "))
+}

@@ -1,0 +1,69 @@
+//! The flags of `isobench load` itself, as its parser of arguments has them.
+
+use clap::CommandFactory as _;
+
+use crate::args::Arguments;
+
+/// One of our flags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OwnFlag {
+    long: Option<String>,
+    short: Option<char>,
+    values: usize,
+}
+
+/// Our flags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OwnFlags(Vec<OwnFlag>);
+
+/// A word that is one of our flags.
+pub(super) struct Found {
+    /// The flag as we spell it, without a value.
+    pub(super) name: String,
+    /// The value behind `=`.
+    pub(super) attached: Option<String>,
+    /// How many words after it are its values.
+    pub(super) values: usize,
+}
+
+impl OwnFlags {
+    /// Returns the flags of `isobench load`, those of every command included.
+    pub(super) fn of_load() -> Self {
+        let mut command = Arguments::command();
+        command.build();
+        let load = command.find_subcommand("load").into_iter().flat_map(clap::Command::get_arguments);
+        let flags = load.filter(|flag| flag.get_long().is_some() || flag.get_short().is_some()).map(|flag| {
+            let least = flag.get_num_args().map_or(1, |range| range.min_values().max(1));
+            let values = if flag.get_action().takes_values() { least } else { 0 };
+            OwnFlag { long: flag.get_long().map(ToOwned::to_owned), short: flag.get_short(), values }
+        });
+        Self(flags.collect())
+    }
+
+    /// Returns the flag that a word names, with hyphens or underscores.
+    pub(super) fn find(&self, word: &str) -> Option<Found> {
+        if let Some(bare) = word.strip_prefix("--") {
+            let (name, attached) = match bare.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (bare, None),
+            };
+            let name = name.replace('_', "-");
+            let flag = self.0.iter().find(|flag| flag.long.as_deref() == Some(&name))?;
+            let values = if attached.is_some() { 0 } else { flag.values };
+            return Some(Found { name: format!("--{name}"), attached, values });
+        }
+        let mut letters = word.strip_prefix('-')?.chars();
+        let letter = letters.next()?;
+        let flag = self.0.iter().find(|flag| flag.short == Some(letter))?;
+        let attached = letters.as_str();
+        let values = if attached.is_empty() { flag.values } else { 0 };
+        let attached = (!attached.is_empty()).then(|| attached.to_owned());
+        let name = flag.long.as_ref().map_or_else(|| format!("-{letter}"), |long| format!("--{long}"));
+        Some(Found { name, attached, values })
+    }
+
+    /// Returns every long name, with dashes.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.0.iter().filter_map(|flag| flag.long.as_ref()).map(|long| format!("--{long}")).collect()
+    }
+}

@@ -1,0 +1,10 @@
+//! Pages of one load: terminal, HTML, CSV, the live view, and how a command line was understood.
+
+pub mod csv;
+pub mod flags;
+pub mod html;
+pub mod live;
+mod rows;
+pub mod terminal;
+
+pub use rows::{MetricRow, metric_rows};

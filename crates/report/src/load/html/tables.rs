@@ -1,0 +1,189 @@
+//! Tables of a load: latencies, failures, what the client saw of itself, what the server says, and what was sent.
+
+use isobench_schema::load_result::{LoadInterval, LoadResult};
+use isobench_schema::workload::Prompts;
+use maud::{Markup, html};
+
+use crate::load::rows::{LATENCIES, latency_name, statistic_order};
+use crate::load::terminal::{arrival, audit_lines};
+use crate::number::significant;
+use crate::text::clean;
+
+fn between(interval: &LoadInterval) -> String {
+    format!("{} to {}", significant(interval.low), significant(interval.high))
+}
+
+/// Returns the latencies, each with its interval below it.
+pub(super) fn latencies(result: &LoadResult) -> Markup {
+    let names = || result.metrics.keys().chain(&result.too_few).filter_map(|name| latency_name(name));
+    let mut statistics: Vec<String> = names().map(|name| name.statistic.to_owned()).collect();
+    // The median has two names.
+    statistics.retain(|statistic| statistic != "p50");
+    statistics.sort_by(|a, b| statistic_order(a).total_cmp(&statistic_order(b)));
+    statistics.dedup();
+    let has = |place: usize| names().any(|name| name.latency == place);
+    html! {
+        div.scroll { table.values {
+            thead { tr {
+                th scope="col" { "in ms" }
+                @for statistic in &statistics { th.number scope="col" { (statistic) } }
+                th.number scope="col" { "mean from the send" }
+            } }
+            tbody { @for (place, (short, long)) in LATENCIES.iter().enumerate() { @if has(place) { tr {
+                th scope="row" { b { (short.to_uppercase()) } " " span.note { (long) } }
+                @for statistic in &statistics { (cell(result, &format!("{statistic}_{short}_ms"))) }
+                td.number.note { (result.from_send.get(&format!("mean_{short}_ms")).map_or_else(String::new, |value| significant(*value))) }
+            } } } }
+        } }
+    }
+}
+
+fn cell(result: &LoadResult, name: &str) -> Markup {
+    html! {
+        td.number {
+            @if let Some(value) = result.metrics.get(name) {
+                (significant(*value))
+                @if let Some(interval) = result.intervals.get(name) { div.note { small { (between(interval)) } } }
+            } @else if result.too_few.iter().any(|few| few == name) {
+                span.unsure title="there were too few requests for this percentile to be an estimate" { "n too small" }
+            } @else { "–" }
+        }
+    }
+}
+
+/// Returns the failed requests by class.
+pub(super) fn failures(result: &LoadResult) -> Markup {
+    html! {
+        @if !result.failures.is_empty() {
+            section {
+                h2 { "Failed requests" }
+                div.scroll { table {
+                    thead { tr { th scope="col" { "class" } th.number scope="col" { "requests" } th scope="col" { "for example" } } }
+                    tbody { @for found in &result.failures { tr {
+                        th scope="row" { (found.class) }
+                        td.number { (found.count) }
+                        td.text { @for example in &found.examples { div { bdi { (clean(example)) } } } }
+                    } } }
+                } }
+            }
+        }
+    }
+}
+
+/// Returns what the client saw of itself.
+pub(super) fn audit(result: &LoadResult) -> Markup {
+    html! {
+        @if let Some(audit) = &result.audit {
+            section {
+                h2 { "Was the client good enough? "
+                    @if audit.broken.is_empty() { span.good { "✓ yes" } } @else { span.bad { "✗ no" } } }
+                ul { @for line in audit_lines(audit) { li { bdi { (line) } } } }
+                @if let Some(rate) = &audit.rate {
+                    div.scroll { table.narrow {
+                        thead { tr { th scope="col" { "arrivals" } th.number scope="col" { "asked" } th.number scope="col" { "achieved" } } }
+                        tbody {
+                            (pair("requests per second", Some(rate.asked_per_s), Some(rate.achieved_per_s)))
+                            (pair("variation of the gaps (1: Poisson)", rate.asked_gap_cv, rate.achieved_gap_cv))
+                            (pair("dispersion of counts in 100 ms (1: Poisson)", rate.asked_dispersion, rate.achieved_dispersion))
+                        }
+                    } }
+                }
+                @if let Some(saturation) = &result.saturation {
+                    p { "The server " @if saturation.is_over_saturated { b.bad { "didn't keep up" } } @else { "kept up" }
+                        ": " (significant(saturation.offered_per_s)) " req/s offered, " (significant(saturation.achieved_per_s)) " completed."
+                        @if let Some(law) = saturation.littles_law { " Little's law holds to " (significant(law)) "." } }
+                }
+                @if let Some(steady) = &result.steady {
+                    p { "Steady from " (significant(steady.from_s)) " to " (significant(steady.to_s)) " s: " (steady.requests) " requests"
+                        @for (name, unit) in [("output_throughput", "tok/s"), ("mean_ttft_ms", "ms mean TTFT"), ("mean_tpot_ms", "ms mean TPOT")] {
+                            @if let Some(value) = steady.metrics.get(name) { ", " (significant(*value)) " " (unit) }
+                        } "." }
+                }
+                @if let Some([first, second]) = &result.halves {
+                    div.scroll { table.narrow {
+                        thead { tr { th scope="col" { "half of the window" } th.number scope="col" { "first" } th.number scope="col" { "second" } } }
+                        tbody { @for name in ["output_throughput", "median_ttft_ms", "median_tpot_ms", "median_e2el_ms"] {
+                            (pair(name, first.get(name).copied(), second.get(name).copied()))
+                        } }
+                    } }
+                }
+            }
+        }
+    }
+}
+
+fn pair(name: &str, first: Option<f64>, second: Option<f64>) -> Markup {
+    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), significant);
+    html! { tr { th scope="row" { (name) } td.number { (number(first)) } td.number { (number(second)) } } }
+}
+
+/// Returns what the server says of itself.
+pub(super) fn server(result: &LoadResult) -> Markup {
+    html! {
+        @if !result.server.is_empty() {
+            section {
+                h2 { "What the server says of itself" }
+                div.scroll { table.values {
+                    thead { tr {
+                        th scope="col" { "metric" }
+                        @for title in ["first", "last", "min", "mean", "max", "looks"] { th.number scope="col" { (title) } }
+                    } }
+                    tbody { @for (name, metric) in &result.server { tr {
+                        th scope="row" { code { bdi { (clean(name)) } } }
+                        @for value in [metric.first, metric.last, metric.min, metric.mean, metric.max] {
+                            td.number { (significant(value)) }
+                        }
+                        td.number { (metric.looks) }
+                    } } }
+                } }
+            }
+        }
+    }
+}
+
+/// Returns what was sent, and with which versions.
+pub(super) fn workload(result: &LoadResult) -> Markup {
+    let load = &result.workload;
+    let prompts = match &load.prompts {
+        Prompts::Words { input_tokens } => format!("{input_tokens} random words"),
+        Prompts::TokenIds { input_tokens, .. } => format!("{input_tokens} random token ids"),
+        Prompts::Dataset { name, options } => {
+            let options: Vec<String> = options.iter().map(|(key, value)| format!("{key}={}", option(value))).collect();
+            format!("{name} {}", options.join(" "))
+        }
+    };
+    let digests = [("tokenizer", &result.tokenizer_digest), ("dataset", &result.dataset_digest)];
+    html! {
+        section {
+            h2 { "What was sent" }
+            dl.pairs {
+                dt { "interface" } dd { (load.api) }
+                dt { "requests" } dd { (load.requests) ", after " (load.warm_up_requests) " that weren't measured" }
+                dt { "arrivals" } dd { (arrival(&load.arrival)) @if let Some(most) = load.max_in_flight { ", at most " (most) " under way" } }
+                dt { "prompts" } dd { bdi { (clean(&prompts)) } }
+                dt { "answers" } dd { (load.output_tokens) " tokens" @if load.ignore_eos { ", all of them asked for" } @else { " at most" }
+                    ", temperature " (load.temperature) }
+                @if !load.extra_body.is_empty() {
+                    dt { "further fields" }
+                    dd { @for (key, value) in &load.extra_body { code { bdi { (clean(key)) ": " (clean(&value.to_string())) } } " " } }
+                }
+                dt { "tokens counted by" } dd { (result.counted_by) }
+                dt { "seed" } dd { (result.seed) }
+                dt { "digest of the load" } dd { code { (result.workload_digest) } }
+                @for (name, digest) in digests { @if let Some(digest) = digest { dt { "digest of the " (name) } dd { code { (digest) } } } }
+                dt { "client" } dd { (clean(&result.client)) }
+                dt { "definitions" } dd { (clean(&result.definition)) }
+            }
+        }
+    }
+}
+
+fn option(value: &isobench_schema::task::OptionValue) -> String {
+    use isobench_schema::task::OptionValue;
+    match value {
+        OptionValue::Switch(on) => on.to_string(),
+        OptionValue::Whole(number) => number.to_string(),
+        OptionValue::Number(number) => number.to_string(),
+        OptionValue::Text(text) => text.clone(),
+    }
+}

@@ -1,0 +1,368 @@
+//! The result of a load for a terminal: what speaks against it first, then the numbers and what they rest on.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use isobench_schema::load_result::{ClientAudit, LoadInterval, LoadResult, PairedResult, Validity};
+use isobench_schema::workload::Arrival;
+
+use super::rows::{LATENCIES, LatencyName, latency_name, statistic_order};
+use crate::number::{counted, duration, percent, significant};
+use crate::terminal::Style;
+use crate::terminal::table::{Cell, Column, Layout, table};
+use crate::text::clean;
+use crate::words::Tone;
+
+/// The most of the server's own metrics that are listed.
+const LISTED: usize = 12;
+
+/// Returns the result as text.
+pub fn summary(result: &LoadResult, style: Style) -> String {
+    let mut out = String::new();
+    verdict(&mut out, result, style);
+    facts(&mut out, result, style);
+    latencies(&mut out, result, style);
+    if !result.too_few.is_empty() {
+        style.paragraph(
+            &mut out,
+            "  ",
+            "n too small: there were too few requests for this percentile to be an estimate",
+        );
+    }
+    if let Some(paired) = &result.paired {
+        differences(&mut out, result, paired, style);
+    }
+    rest(&mut out, result, style);
+    server(&mut out, result, style);
+    out
+}
+
+/// Returns what a validity means for the reader, in one sentence.
+pub(crate) fn meaning(validity: Validity) -> &'static str {
+    match validity {
+        Validity::Valid => "nothing speaks against these numbers",
+        Validity::FailedRequests => "more requests failed than were allowed",
+        Validity::Incomplete => "records are missing, or their times contradict each other",
+        Validity::TokenCountMismatch => "the server's token counts aren't the client's",
+        Validity::OutputLength => "answers aren't as long as asked",
+        Validity::ClientBound => {
+            "the client, not the server, was the bottleneck: these numbers don't describe the server"
+        }
+        Validity::WindowTooShort => "the window is too short",
+        Validity::OverSaturated => {
+            "the server didn't keep up with the arrivals: latencies grow as long as the load lasts"
+        }
+        Validity::Drift => "the numbers moved with time",
+    }
+}
+
+fn verdict(out: &mut String, result: &LoadResult, style: Style) {
+    if result.validity == Validity::Valid {
+        return;
+    }
+    let word = if result.validity == Validity::ClientBound {
+        "INVALID: CLIENT-BOUND".to_owned()
+    } else {
+        format!("INVALID: {}", result.validity)
+    };
+    let line = format!(" {word} ");
+    out.push_str(&style.code("1;7", &style.paint(Tone::Bad, &line)));
+    out.push('\n');
+    style.paragraph(out, "  ", meaning(result.validity));
+    if result.validity == Validity::ClientBound {
+        for broken in result.audit.iter().flat_map(|audit| &audit.broken) {
+            style.paragraph(out, "  ! ", &clean(broken));
+        }
+        style.paragraph(
+            out,
+            "  ",
+            "Give the client processors of its own (`--pin`), more threads (`--workers`), or less to do.",
+        );
+    }
+    out.push('\n');
+}
+
+/// Returns how requests arrived, for people.
+pub(crate) fn arrival(arrival: &Arrival) -> String {
+    match arrival {
+        Arrival::Closed { concurrency, .. } => format!("closed loop of {concurrency}"),
+        Arrival::Open { rate_per_s, burstiness } if (burstiness - 1.0).abs() < f64::EPSILON => {
+            format!("Poisson, {} req/s", significant(*rate_per_s))
+        }
+        Arrival::Open { rate_per_s, burstiness } => {
+            format!("gamma of shape {}, {} req/s", significant(*burstiness), significant(*rate_per_s))
+        }
+        Arrival::Constant { rate_per_s } => format!("constant, {} req/s", significant(*rate_per_s)),
+        Arrival::Stages { stages, .. } => counted(u64::try_from(stages.len()).unwrap_or(u64::MAX), "stage"),
+        Arrival::Bursts { size, period_s } => format!("bursts of {size} every {}", duration(*period_s)),
+        Arrival::Trace { speed } => format!("a trace at {}-fold speed", significant(*speed)),
+        Arrival::AllAtOnce => "all at once".to_owned(),
+    }
+}
+
+/// Returns a number of a load, as people read it.
+fn shown(result: &LoadResult, name: &str) -> String {
+    result.metrics.get(name).map_or_else(|| "–".to_owned(), |value| count_or_number(name, *value))
+}
+
+fn count_or_number(name: &str, value: f64) -> String {
+    let is_count = matches!(name, "completed" | "failed" | "max_concurrent_requests") || name.starts_with("total_");
+    if is_count && name != "total_token_throughput" && value < 1e9 {
+        crate::number::tick(value, 1.0)
+    } else {
+        significant(value)
+    }
+}
+
+fn facts(out: &mut String, result: &LoadResult, style: Style) {
+    let urls: Vec<String> = result.urls.iter().map(|url| clean(url)).collect();
+    style.heading(out, &format!("{} · {}", clean(&result.model), urls.join(" and ")));
+    let line = format!(
+        "{} · {} completed, {} failed in {} s · tokens counted by {}",
+        arrival(&result.workload.arrival),
+        shown(result, "completed"),
+        shown(result, "failed"),
+        shown(result, "duration"),
+        result.counted_by,
+    );
+    style.paragraph(out, "  ", &line);
+    let interval =
+        |name: &str| result.intervals.get(name).map(|found| format!(" {}", between(*found))).unwrap_or_default();
+    let line = format!(
+        "{} tok/s output{} · {} tok/s in all · {} req/s{} · at most {} in flight",
+        shown(result, "output_throughput"),
+        interval("output_throughput"),
+        shown(result, "total_token_throughput"),
+        shown(result, "request_throughput"),
+        interval("request_throughput"),
+        shown(result, "max_concurrent_requests"),
+    );
+    style.paragraph(out, "  ", &line);
+    if let Some(goodput) = &result.goodput {
+        let line = format!(
+            "goodput {} req/s: {} of the requests keep `{}`",
+            significant(goodput.request_goodput),
+            percent(goodput.share),
+            clean(&goodput.objective),
+        );
+        style.paragraph(out, "  ", &line);
+    }
+    out.push('\n');
+}
+
+fn between(interval: LoadInterval) -> String {
+    format!("[{}, {}]", significant(interval.low), significant(interval.high))
+}
+
+/// Returns the statistics that any latency has, in order; the spread is left to other forms.
+fn statistics(result: &LoadResult) -> Vec<String> {
+    let names = result.metrics.keys().chain(&result.too_few).filter_map(|name| latency_name(name));
+    let mut found: Vec<String> = names.map(|name| name.statistic.to_owned()).collect();
+    // The median has two names.
+    found.retain(|statistic| statistic != "std" && statistic != "p50");
+    found.sort_by(|a, b| statistic_order(a).total_cmp(&statistic_order(b)));
+    found.dedup();
+    found
+}
+
+fn latencies(out: &mut String, result: &LoadResult, style: Style) {
+    let statistics = statistics(result);
+    let titles: Vec<String> =
+        statistics.iter().map(|name| if name == "median" { "p50".to_owned() } else { name.clone() }).collect();
+    let number = |title| Column { title, layout: Layout::Number };
+    let mut columns = vec![Column { title: "in ms", layout: Layout::Word }];
+    columns.extend(titles.iter().map(|title| number(title.as_str())));
+    columns.extend([number("95 % of mean"), number("95 % of p99")]);
+    let row = |short: &str| {
+        let value = |statistic: &String| {
+            let name = format!("{statistic}_{short}_ms");
+            match result.metrics.get(&name) {
+                Some(value) => Cell::plain(significant(*value)),
+                None if result.too_few.contains(&name) => {
+                    Cell { text: "n too small".to_owned(), tone: Some(Tone::Unsure) }
+                }
+                None => Cell::plain("–"),
+            }
+        };
+        let interval = |statistic: &str| {
+            let found = result.intervals.get(&format!("{statistic}_{short}_ms"));
+            Cell::plain(found.map_or_else(|| "–".to_owned(), |found| between(*found)))
+        };
+        let mut cells = vec![Cell::plain(short.to_uppercase())];
+        cells.extend(statistics.iter().map(value));
+        cells.extend([interval("mean"), interval("p99")]);
+        cells
+    };
+    let has = |short: &str| {
+        let place = LATENCIES.iter().position(|(known, _)| *known == short);
+        let all = result.metrics.keys().chain(&result.too_few);
+        all.filter_map(|name| latency_name(name)).any(|LatencyName { latency, .. }| Some(latency) == place)
+    };
+    // Content and chunks are shown only where they say something else than tokens do.
+    let same = |a: &str, b: &str| {
+        let of = |short: &str| result.metrics.get(&format!("mean_{short}_ms")).copied();
+        matches!((of(a), of(b)), (Some(x), Some(y)) if (x - y).abs() <= 1e-9 * x.abs())
+    };
+    let is_told = |short: &str| !(short == "ttfc" && same("ttfc", "ttft") || short == "icl" && same("icl", "itl"));
+    let rows: Vec<Vec<Cell>> =
+        LATENCIES.iter().filter(|(short, _)| has(short) && is_told(short)).map(|(short, _)| row(short)).collect();
+    if !rows.is_empty() {
+        table(out, &columns, &rows, style);
+    }
+    let waited = |name: &str| Some((result.metrics.get(name)?, result.from_send.get(name)?));
+    if let Some((scheduled, sent)) = waited("mean_ttft_ms").filter(|(a, b)| (*a - *b).abs() > 0.01 * a.abs()) {
+        let line = format!(
+            "times run from the scheduled moment; from the send, mean TTFT is {} ms instead of {} ms",
+            significant(*sent),
+            significant(*scheduled)
+        );
+        style.paragraph(out, "  ", &line);
+    }
+}
+
+fn differences(out: &mut String, result: &LoadResult, paired: &PairedResult, style: Style) {
+    out.push('\n');
+    let [first, second] = ["the first URL", "the second URL"];
+    let named = |place: usize, plain: &str| result.urls.get(place).map_or_else(|| plain.to_owned(), |url| clean(url));
+    style.heading(out, &format!("{} against {}: {}", named(1, second), named(0, first), clean(&paired.mark)));
+    let columns = [
+        Column { title: "metric", layout: Layout::Word },
+        Column { title: "first", layout: Layout::Number },
+        Column { title: "second", layout: Layout::Number },
+        Column { title: "change", layout: Layout::Number },
+        Column { title: "95 % over slices", layout: Layout::Number },
+    ];
+    let [a, b] = &paired.metrics;
+    let value = |of: &BTreeMap<String, f64>, name: &String| {
+        Cell::plain(of.get(name).map_or_else(|| "–".to_owned(), |value| significant(*value)))
+    };
+    let rows: Vec<Vec<Cell>> = paired
+        .differences
+        .iter()
+        .map(|(name, difference)| {
+            let interval = difference.interval.map(|found| format!("[{}, {}]", change(found.low), change(found.high)));
+            vec![
+                Cell::plain(name.clone()),
+                value(a, name),
+                value(b, name),
+                Cell::plain(change(difference.change)),
+                Cell::plain(interval.unwrap_or_else(|| "–".to_owned())),
+            ]
+        })
+        .collect();
+    table(out, &columns, &rows, style);
+    let note = format!(
+        "The difference between these two running servers over {}. Each was launched once: another launch may differ by more.",
+        counted(paired.slices, "slice")
+    );
+    style.paragraph(out, "  ", &note);
+}
+
+/// Returns a relative change with its sign.
+pub(crate) fn change(value: f64) -> String {
+    format!("{}{:.2} %", if value < 0.0 { "−" } else { "+" }, value.abs() * 100.0)
+}
+
+fn rest(out: &mut String, result: &LoadResult, style: Style) {
+    out.push('\n');
+    if let Some(audit) = &result.audit {
+        let (word, tone) =
+            if audit.broken.is_empty() { ("good enough", Tone::Good) } else { ("not good enough", Tone::Bad) };
+        writeln!(out, "  client   {}", style.paint(tone, word)).expect("a String takes every write");
+        for line in audit_lines(audit) {
+            style.paragraph(out, "           ", &line);
+        }
+    }
+    if let Some(saturation) = &result.saturation {
+        let word = if saturation.is_over_saturated { "didn't keep up" } else { "kept up" };
+        let (offered, achieved) = (significant(saturation.offered_per_s), significant(saturation.achieved_per_s));
+        style.paragraph(out, "  server   ", &format!("{word}: {offered} req/s offered, {achieved} completed"));
+    }
+    if let Some(steady) = &result.steady {
+        let value = |name: &str| steady.metrics.get(name).map_or_else(|| "–".to_owned(), |value| significant(*value));
+        let line = format!(
+            "from {} to {} s: {} requests, mean TTFT {} ms, {} tok/s",
+            significant(steady.from_s),
+            significant(steady.to_s),
+            steady.requests,
+            value("mean_ttft_ms"),
+            value("output_throughput"),
+        );
+        style.paragraph(out, "  steady   ", &line);
+    }
+    for failures in &result.failures {
+        let examples: Vec<String> = failures.examples.iter().map(|example| clean(example)).collect();
+        let line = format!("{} ({}): {}", failures.class, failures.count, examples.join("; "));
+        style.paragraph(out, "  failed   ", &line);
+    }
+    for finding in &result.findings {
+        style.paragraph(out, "  finding  ", &clean(&finding.to_string()));
+    }
+}
+
+/// Returns what the client saw of itself, in a few lines.
+pub(crate) fn audit_lines(audit: &ClientAudit) -> Vec<String> {
+    let spread = |name: &str, found: isobench_schema::load_result::Spread| {
+        format!(
+            "{name} p50 {} p99 {} max {} ms",
+            significant(found.p50),
+            significant(found.p99),
+            significant(found.max)
+        )
+    };
+    let mut lines: Vec<String> = audit.broken.iter().map(|broken| format!("! {}", clean(broken))).collect();
+    if let Some(lag) = audit.lag {
+        lines.push(format!("{}, {} of the reads stamped", spread("lag", lag.lag_ms), percent(lag.stamped_share)));
+    }
+    lines.extend(audit.release_lateness_ms.map(|late| spread("released late by", late)));
+    if let Some(rate) = audit.rate {
+        let cv = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), significant);
+        lines.push(format!(
+            "rate {} req/s asked, {} achieved; variation of gaps {} asked, {} achieved",
+            significant(rate.asked_per_s),
+            significant(rate.achieved_per_s),
+            cv(rate.asked_gap_cv),
+            cv(rate.achieved_gap_cv),
+        ));
+    }
+    let mut parts = Vec::new();
+    parts.extend(audit.busy_share.map(|share| format!("busiest thread busy {}", percent(share))));
+    parts.extend(audit.waited_share.map(|share| format!("waited for a processor {}", percent(share))));
+    parts.extend(audit.workers.map(|workers| counted(workers, "worker")));
+    parts.extend(audit.connections.map(|connections| counted(connections, "connection")));
+    parts.extend(audit.reconnects.filter(|times| *times > 0).map(|times| counted(times, "reconnect")));
+    parts.extend(audit.retransmits.map(|times| counted(times, "retransmit")));
+    if !parts.is_empty() {
+        lines.push(parts.join(", "));
+    }
+    lines
+}
+
+fn server(out: &mut String, result: &LoadResult, style: Style) {
+    if result.server.is_empty() {
+        return;
+    }
+    out.push('\n');
+    style.heading(out, "what the server says of itself");
+    let columns = [
+        Column { title: "metric", layout: Layout::Name },
+        Column { title: "min", layout: Layout::Number },
+        Column { title: "mean", layout: Layout::Number },
+        Column { title: "max", layout: Layout::Number },
+        Column { title: "over the window", layout: Layout::Number },
+    ];
+    let rows: Vec<Vec<Cell>> = result
+        .server
+        .iter()
+        .take(LISTED)
+        .map(|(name, metric)| {
+            let numbers = [metric.min, metric.mean, metric.max].map(|value| Cell::plain(significant(value)));
+            let grown = Cell::plain(significant(metric.last - metric.first));
+            std::iter::once(Cell::plain(clean(name))).chain(numbers).chain([grown]).collect()
+        })
+        .collect();
+    table(out, &columns, &rows, style);
+    if result.server.len() > LISTED {
+        style.paragraph(out, "  ", &format!("and {} more in the JSON", result.server.len() - LISTED));
+    }
+}

@@ -1,0 +1,146 @@
+//! The pages of a load.
+
+use isobench_report::html::Options;
+use isobench_report::load::html::{SweepLevel, page, sweep_page};
+use isobench_report::load::{csv, metric_rows, terminal};
+use isobench_report::terminal::Style;
+use isobench_schema::load_result::{LoadResult, Validity};
+
+use crate::load_sample::{client_bound, paired, result};
+
+/// Returns a result of which nothing is known.
+fn bare() -> LoadResult {
+    LoadResult {
+        metrics: Default::default(),
+        from_send: Default::default(),
+        intervals: Default::default(),
+        too_few: Vec::new(),
+        goodput: None,
+        failures: Vec::new(),
+        audit: None,
+        halves: None,
+        steady: None,
+        saturation: None,
+        server: Default::default(),
+        series: Vec::new(),
+        distributions: Default::default(),
+        ..result()
+    }
+}
+
+#[test]
+fn the_terminal_shows_what_it_rests_on() {
+    insta::assert_snapshot!("load", terminal::summary(&result(), Style::default()));
+    insta::assert_snapshot!("load_narrow", terminal::summary(&result(), Style { width: 60, color: false }));
+    insta::assert_snapshot!("load_paired", terminal::summary(&paired(), Style::default()));
+}
+
+#[test]
+fn a_client_that_was_the_bottleneck_is_said_first() {
+    let text = terminal::summary(&client_bound(), Style::default());
+    assert!(text.starts_with(" INVALID: CLIENT-BOUND \n"), "{text}");
+    let coloured = terminal::summary(&client_bound(), Style { width: 100, color: true });
+    assert!(coloured.starts_with("\u{1b}[1;7m"), "{coloured:?}");
+    let html = page(&client_bound(), &Options::default());
+    let (alert, latency) = (html.find("role=\"alert\"").unwrap(), html.find(">Latency<").unwrap());
+    assert!(alert < latency);
+    for validity in Validity::ALL.iter().copied().filter(|validity| *validity != Validity::Valid) {
+        let text = terminal::summary(&LoadResult { validity, ..result() }, Style::default());
+        assert!(text.starts_with(" INVALID"), "{text}");
+    }
+}
+
+#[test]
+fn nothing_known_is_nothing_claimed() {
+    let text = terminal::summary(&bare(), Style::default());
+    assert!(!text.contains("NaN") && !text.contains("client "), "{text}");
+    let html = page(&bare(), &Options::default());
+    assert!(!html.contains("NaN") && !html.contains("<svg class=\"plot\""), "{html}");
+    assert_eq!(csv::metrics(&bare()).lines().count(), 1);
+    for width in [1, 20, 300] {
+        terminal::summary(&paired(), Style { width, color: true });
+    }
+}
+
+#[test]
+fn rows_are_in_the_order_of_a_page_and_csv_has_one_line_each() {
+    let rows = metric_rows(&result());
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names.first(), Some(&"completed"));
+    let place = |name: &str| names.iter().position(|known| *known == name).unwrap();
+    assert!(place("mean_ttft_ms") < place("p90_ttft_ms") && place("p90_ttft_ms") < place("p99_ttft_ms"));
+    assert!(place("output_throughput") < place("mean_ttft_ms") && place("p99_ttft_ms") < place("mean_tpot_ms"));
+    let text = csv::metrics(&result());
+    assert_eq!(text.split("\r\n").count(), rows.len() + 2);
+    assert!(text.contains("mean_ttft_ms,ms,57.21,56.1,58.4,55.9,\r\n"), "{text}");
+    assert!(text.contains("p99_ttft_ms,ms,,,,,n too small\r\n"), "{text}");
+}
+
+/// Checks that every SVG of a page is well-formed and loads nothing.
+fn check_page(html: &str) {
+    let mut rest = html;
+    let mut plots = 0;
+    while let Some(start) = rest.find("<svg class=\"plot\"") {
+        let (_, from) = rest.split_at(start);
+        // Plots hold one inner picture.
+        let end = from.match_indices("</svg>").nth(1).unwrap().0 + "</svg>".len();
+        let (svg, after) = from.split_at(end);
+        roxmltree::Document::parse(svg).unwrap_or_else(|error| panic!("{error}: {svg}"));
+        plots += 1;
+        rest = after;
+    }
+    assert!(plots >= 2, "{plots}");
+    for outside in ["http-equiv=\"refresh\"", "<script", "<img", "<link", "url("] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    assert!(!html.contains("NaN") && !html.contains("inf"), "a number that is none");
+}
+
+#[test]
+fn the_page_has_every_plot() {
+    let html = page(&result(), &Options::default());
+    check_page(&html);
+    for text in
+        ["TTFT in ms", "ITL in ms", "Requests in flight", "Requests failed per second", "Distributions", "n too small"]
+    {
+        assert!(html.contains(text), "{text}");
+    }
+    let html = page(&paired(), &Options::default());
+    check_page(&html);
+    assert!(html.contains("single-launch, exploratory") && html.contains("−5.00 %"), "{html}");
+}
+
+#[test]
+fn a_sweep_has_a_point_for_each_level() {
+    let results: Vec<LoadResult> = [1.0, 2.0, 4.0]
+        .iter()
+        .map(|factor| {
+            let mut found = result();
+            for name in ["output_throughput", "median_ttft_ms"] {
+                *found.metrics.get_mut(name).unwrap() *= factor;
+            }
+            found
+        })
+        .collect();
+    let levels: Vec<SweepLevel<'_>> = results
+        .iter()
+        .zip([8.0, 16.0, 32.0])
+        .map(|(result, level)| SweepLevel { name: "concurrency", level, result })
+        .collect();
+    let html = sweep_page(&levels, &Options::default());
+    check_page(&html);
+    assert_eq!(html.matches("class=\"point\"").count(), 6);
+    assert!(!sweep_page(&[], &Options::default()).contains("NaN"));
+}
+
+#[test]
+fn hostile_text_loses_its_force() {
+    let mut hostile = paired();
+    hostile.model = "<script>alert(1)</script>\u{1b}[2J".to_owned();
+    hostile.urls = vec!["http://a/\u{202e}\"><i>".to_owned()];
+    hostile.failures[0].examples = vec!["</td>\u{1b}[31m".to_owned()];
+    let html = page(&hostile, &Options::default());
+    assert!(!html.contains("<script>") && !html.contains("\"><i>") && !html.contains('\u{1b}'));
+    let text = terminal::summary(&hostile, Style::default());
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text:?}");
+}
