@@ -30,26 +30,31 @@ def trials(bench):
 
 
 def tables(rows):
-    parts = []
+    parts, one_worker = [], {}
     for cell, members in by_cell(rows):
-        base = None
+        streams, _, rest = cell.partition("-")
+        found = {}
+        for client, runs in members:
+            good = [r for r in runs if "error" not in r]
+            found[client] = medians(good, lambda r: r["usage"].get("tokens_per_cpu_s"))
+            if not rest:
+                one_worker[client, streams] = found[client]
         lines = []
         for client, runs in members:
             good = [r for r in runs if "error" not in r]
-            per_cpu = medians(good, lambda r: r["usage"].get("tokens_per_cpu_s"))
-            if client == "wrk":
-                base = per_cpu
             lines.append([
-                LABELS[client], f"{len(good)}/{len(runs)}", per_cpu,
-                quiet(medians(good, lambda r: r["truth"].get("output_throughput")), 0),
-                quiet(medians(good, lambda r: r["truth"].get("in_flight")), 0),
-                quiet(medians(good, lambda r: r["truth"].get("connections")), 0),
+                LABELS[client], f"{len(good)}/{len(runs)}", quiet(found[client], 0),
+                over(found[client], found.get("wrk")),
+                *([over(found[client], one_worker.get((client, streams)))] if rest else []),
+                *(quiet(medians(good, lambda r, f=f: r["truth"].get(f)), 0)
+                  for f in ("output_throughput", "in_flight", "connections")),
             ])
-        for line in lines:
-            ratio = line[2] / base if base and line[2] else None
-            line[2] = quiet(line[2], 0)
-            line.insert(3, quiet(ratio, 2))
-        head = ["client", "runs", "tokens per CPU second", "over wrk", "tokens per second",
-                "most in flight", "connections"]
+        head = ["client", "runs", "tokens per CPU second", "over wrk",
+                *(["over one worker"] if rest else []), "tokens per second", "most in flight",
+                "connections"]
         parts.append(f"### {cell_title(cell, 'streams')}\n\n{markdown(head, lines)}")
     return "\n\n".join(parts)
+
+
+def over(value, base):
+    return quiet(value / base if value and base else None, 2)

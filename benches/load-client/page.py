@@ -1,6 +1,7 @@
 """Turns the rows of a run into the page `docs/load-client.md`.
 
-Usage: page.py FOLDER > docs/load-client.md, with the folder that `run.py --out` wrote.
+Usage: page.py FOLDER... > docs/load-client.md, with the folders that `run.py --out` and
+`real.py --out` wrote; machine and date are those of the first.
 """
 
 import json
@@ -11,13 +12,14 @@ import accuracy
 import capacity
 import faults
 import pacing
+import real
 import start
 from table import LABELS
 
 BENCHES = {
     "accuracy": ("Accuracy", accuracy), "pacing": ("Pacing", pacing),
     "capacity": ("Capacity", capacity), "start": ("Start and memory", start),
-    "faults": ("Wire faults", faults),
+    "faults": ("Wire faults", faults), "real": ("Real servers", real),
 }
 HEAD = """\
 # The load client beside its peers
@@ -41,7 +43,8 @@ def facts_of(folder):
 
 
 def versions(facts):
-    lines = [f"| {LABELS[name]} | {version} |" for name, version in facts["versions"].items()]
+    found = {name: version for each in facts for name, version in each["versions"].items()}
+    lines = [f"| {LABELS[name]} | {found[name]} |" for name in LABELS if name in found]
     return "\n".join(["| client | version |", "| --- | --- |", *lines])
 
 
@@ -55,20 +58,22 @@ def noise(rows):
             f"median run and {most:.2f} in the worst.")
 
 
-def page(folder):
-    rows, facts = rows_of(folder), facts_of(folder)
-    parts = [HEAD, f"- Date: {facts['date']}", f"- Machine: {facts['machine']}",
-             f"- Revision: {facts['revision']}", f"- Command: `{facts['command']}`",
-             f"- {noise(rows)}", "", versions(facts), ""]
+def page(folders):
+    rows = [row for folder in folders for row in rows_of(folder)]
+    facts = [facts_of(folder) for folder in folders]
+    parts = [HEAD, f"- Date: {facts[0]['date']}", f"- Machine: {facts[0]['machine']}",
+             f"- Revision: {facts[0]['revision']}"]
+    parts += [f"- Command: `{each['command']}`" for each in facts]
+    parts += [f"- {noise(rows)}", "", versions(facts), ""]
     for name, (title, module) in BENCHES.items():
         found = [row for row in rows if row["bench"] == name]
         if found:
-            about = module.__doc__.split("\n\n", 1)[1].strip()
+            about = module.__doc__.split("\n\n")[1].strip()
             parts += [f"## {title}", "", about, "", module.tables(found), ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
-    sys.stdout.write(page(sys.argv[1]))
+    sys.stdout.write(page(sys.argv[1:]))

@@ -89,7 +89,7 @@ class Peer:
         folder = os.path.dirname(os.path.dirname(self.program_file(place)))
         pattern = f"{folder}/lib/python*/site-packages/{self.package.replace('-', '_')}-*.dist-info"
         found = glob.glob(pattern)
-        return os.path.basename(found[0]).split("-")[1] if found else "unknown"
+        return re.search(r"-([\d.]+?)\.dist-info", found[0])[1] if found else "unknown"
 
     def environment(self, place):
         extra = {"NO_COLOR": "1", "DO_NOT_TRACK": "1", "VLLM_NO_USAGE_STATS": "1"}
@@ -255,6 +255,12 @@ class InferencePerf(Peer):
             "report": {"request_lifecycle": {"summary": True, "per_stage": False,
                                              "per_request": False}},
         }
+        if load.chat:
+            # Its random prompts are for completions alone; a system prompt and a question come
+            # nearest.
+            config["data"] = {"type": "shared_prefix", "shared_prefix": {
+                "num_groups": 1, "num_prompts_per_group": load.requests, "system_prompt_len": 8,
+                "question_len": load.input_len - 8, "output_len": load.output_len}}
         # JSON is YAML too.
         with open(place.out("config.yml"), "w", encoding="utf-8") as file:
             json.dump(config, file)

@@ -49,22 +49,28 @@ class Bench:
         return Place("", self.peers, self.isobench, self.out, self.model_folder)
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+def common_arguments(parser):
+    """Adds what every entry of the bench takes."""
     parser.add_argument("--out", required=True, help="folder for the rows")
-    parser.add_argument("--only", default=",".join(BENCHES), help="benches, joined by commas")
     parser.add_argument("--clients", default=",".join(NAMES), help="clients, joined by commas")
-    parser.add_argument("--cells", default="", help="cells of the benches, joined by commas; all")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each client in each cell")
-    parser.add_argument("--slow-repeats", type=int, help="the same for clients written in Python")
-    parser.add_argument("--server", default=os.path.join(
-        ROOT, "target", "release", "isobench-truth-server"), help="the truth server's program")
     parser.add_argument("--isobench", default=os.path.join(ROOT, "target", "release", "isobench"))
     parser.add_argument("--peers", default=os.environ.get("ISOBENCH_PEERS", "./peers"),
                         help="folder of install-peers.sh; or ISOBENCH_PEERS")
     parser.add_argument("--server-core", type=int)
-    parser.add_argument("--client-core", type=int)
+    parser.add_argument("--client-cores", type=lambda text: [int(c) for c in text.split(",")],
+                        help="cores of the client, joined by commas; the last one")
     parser.add_argument("--keep", action="store_true", help="keep each run's files")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    common_arguments(parser)
+    parser.add_argument("--only", default=",".join(BENCHES), help="benches, joined by commas")
+    parser.add_argument("--cells", default="", help="cells of the benches, joined by commas; all")
+    parser.add_argument("--slow-repeats", type=int, help="the same for clients written in Python")
+    parser.add_argument("--server", default=os.path.join(
+        ROOT, "target", "release", "isobench-truth-server"), help="the truth server's program")
     return parser.parse_args()
 
 
@@ -84,6 +90,18 @@ def cpu_model():
     return platform.machine()
 
 
+def installed(bench, names):
+    """Returns the clients of these names that are installed, and names those that are not."""
+    found = []
+    for peer in ALL:
+        if peer.name in names:
+            if peer.is_there(bench.place()):
+                found.append(peer)
+            else:
+                print(f"left out: {peer.name}: no `{peer.program_file(bench.place())}`")
+    return found
+
+
 def facts(bench, clients):
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     revision = subprocess.run(
@@ -93,7 +111,8 @@ def facts(bench, clients):
         "machine": f"{cpu_model()}, {len(bench.all_cores)} cores, {memory:.0f} GiB, Linux "
                    f"{platform.release()}",
         "revision": revision.stdout.strip(),
-        "command": "benches/load-client/run.py " + shlex.join(sys.argv[1:]),
+        "command": f"benches/load-client/{os.path.basename(sys.argv[0])} "
+                   + shlex.join(sys.argv[1:]),
         "versions": {peer.name: peer.version(bench.place()) for peer in clients},
     }
 
@@ -130,17 +149,10 @@ def main():
     names = chosen(options.clients, NAMES, "client")
     bench = Bench(options)
     os.makedirs(bench.out, exist_ok=True)
-    clients = []
-    for peer in ALL:
-        if peer.name in names:
-            if peer.is_there(bench.place()):
-                clients.append(peer)
-            else:
-                print(f"left out: {peer.name}: no `{peer.program_file(bench.place())}`")
+    clients = installed(bench, names)
     found = facts(bench, clients)
-    cores = [options.client_core] if options.client_core is not None else None
     try:
-        with Machine(options.server_core, cores) as bench.machine:
+        with Machine(options.server_core, options.client_cores) as bench.machine:
             with TruthServer(
                 bench.machine, os.path.abspath(options.server),
                 os.path.join(bench.model_folder, "words.txt"),

@@ -3,7 +3,8 @@
 512 streams; the moment before the program begins is taken in the process that becomes it. Memory is
 the peak of the anonymous memory of all of a client's processes. Ours is run three ways: after an
 earlier run of the same load (prepared prompts are kept), and with a tokenizer of 128,000 entries,
-kept and not.
+kept and not. SGLang's clients start here without the package around them, whose import takes many
+seconds more; see `install-peers.sh`.
 """
 
 import os
