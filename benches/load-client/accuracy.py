@@ -3,7 +3,8 @@
 The server answers with 64 tokens, the first after 50 ms and the others 10 ms apart. The bias of a
 figure is reported over true, less one. `kept` is the share of the offered load (streams times 64
 tokens in 680 ms) that reached the server: a closed loop offers less when its client is slow. The
-variant with a neighbour runs client and a busy process on one core, both at normal priority.
+variant with a neighbour runs client and a busy process on one core, both at normal priority; there
+the last column says in how many runs the client itself called its result invalid.
 """
 
 from peers import Load
@@ -33,10 +34,14 @@ def trials(bench):
     return found
 
 
-def bias(row, figure):
+def bias(reported, row, figure):
     """Returns the bias of a figure in percent, None when one of the two is missing."""
-    reported, true = row["reported"].get(figure), row["truth"].get(figure)
-    return (reported / true - 1) * 100 if reported is not None and true else None
+    said, true = reported.get(figure), row["truth"].get(figure)
+    return (said / true - 1) * 100 if said is not None and true else None
+
+
+def biases(rows, reported):
+    return [percent(medians(rows, lambda r, f=f: bias(reported(r), r, f))) for f in FIGURES]
 
 
 def kept(row):
@@ -47,10 +52,8 @@ def kept(row):
 
 def bound(row):
     """Returns 100 when the client itself called this run invalid, 0 when not, None if it can't."""
-    audit = row["reported"].get("audit")
-    if not isinstance(audit, dict) or "client_bound" not in audit:
-        return None
-    return 100.0 if audit["client_bound"] else 0.0
+    validity = row["reported"].get("validity")
+    return None if validity is None else 100.0 * (validity == "client-bound")
 
 
 def tables(rows):
@@ -60,7 +63,7 @@ def tables(rows):
         for client, runs in members:
             good = [r for r in runs if "error" not in r]
             line = [LABELS[client], f"{len(good)}/{len(runs)}"]
-            line += [percent(medians(good, lambda r, f=f: bias(r, f))) for f in FIGURES]
+            line += biases(good, lambda r: r["reported"])
             reported = medians(good, lambda r: r["reported"].get("p99_ttft_ms"))
             true = medians(good, lambda r: r["truth"].get("p99_ttft_ms"))
             line.append("–" if reported is None or true is None else f"{reported:.1f} / {true:.1f}")
@@ -70,6 +73,10 @@ def tables(rows):
             if "neighbour" in cell:
                 line.append(quiet(medians(good, bound), 0))
             lines.append(line)
+            if any("from_send" in r["reported"] for r in good):
+                line = ["– its times from the send", "",
+                        *biases(good, lambda r: r["reported"].get("from_send", {}))]
+                lines.append(line + [""] * (len(lines[-1]) - len(line)))
         head = ["client", "runs", "mean TTFT", "p99 TTFT", "mean TPOT", "p99 TPOT", "p99 ITL",
                 "mean E2EL", "p99 TTFT reported / true, ms", "load kept, %", "CPU µs / token"]
         if "neighbour" in cell:

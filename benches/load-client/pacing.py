@@ -41,9 +41,8 @@ def tables(rows):
                 return medians(good, lambda r: r["arrivals"][name])
 
             def release(row):
-                audit = row["reported"].get("audit")
-                late = audit.get("release_late_ms") if isinstance(audit, dict) else None
-                return late.get("p99") if isinstance(late, dict) else None
+                audit = row["reported"].get("audit", {})
+                return audit.get("release_lateness_ms", {}).get("p99")
 
             true = medians(good, lambda r: r["truth"].get("p99_ttft_ms"))
             said = medians(good, lambda r: r["reported"].get("p99_ttft_ms"))

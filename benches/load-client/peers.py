@@ -151,10 +151,11 @@ class Isobench(Peer):
         return flags
 
     def read(self, load, place):
+        # Its own times run from the scheduled send; those from the send itself stand beside them.
         result = load_json(place.out("result.json"))
-        metrics = result["metrics"]
-        found = put(**{name: metrics.get(name) for name in VLLM_NAMES})
-        return {**found, "audit": result.get("audit")}
+        found = put(**{name: result["metrics"].get(name) for name in VLLM_NAMES})
+        kept = {name: result.get(name) for name in ("validity", "audit", "from_send")}
+        return found | put(**kept)
 
 
 class VllmRust(Peer):
