@@ -1,9 +1,10 @@
 """Wire faults and oddities: what each client makes of them, beside what is right.
 
 16 requests, 4 at a time, 64 tokens, the first after 50 ms and the others 10 ms apart. A cell holds
-mean TTFT / mean time per output token in ms, then completed + failed requests, and the tokens of a
-completed request where they are not 64. It is bold where it is wrong: other counts than the server's,
-or a mean that is off by more than the bound of a figure.
+mean TTFT / mean time per output token / mean inter-token latency in ms, then completed + failed
+requests, and the tokens of a completed request where they are not 64. It is bold where it is wrong:
+other counts than are right, or a mean that is off the server's own by more than 25 % (first token)
+or 5 % (the other two).
 """
 
 from dataclasses import dataclass
@@ -100,17 +101,18 @@ def answer(fault, runs):
         return medians(reported, lambda r: r["reported"].get(name))
 
     completed, failed, tokens = of("completed"), of("failed"), of("total_output_tokens")
-    ttft, tpot = of("mean_ttft_ms"), of("mean_tpot_ms")
+    ttft, tpot, itl = of("mean_ttft_ms"), of("mean_tpot_ms"), of("mean_itl_ms")
     wrong = completed != fault.completed
     each = tokens / completed if tokens is not None and completed else None
     if completed and fault.completed:
         true = reported[-1]["truth"]
         wrong = (wrong or is_off(ttft, true.get("mean_ttft_ms"), TTFT_BOUND)
                  or is_off(tpot, true.get("mean_tpot_ms"), TPOT_BOUND)
+                 or is_off(itl, true.get("mean_tpot_ms"), TPOT_BOUND)
                  or (each is not None and round(each) != TOKENS))
     parts = []
     if completed:
-        parts.append(" / ".join("–" if x is None else f"{x:.1f}" for x in (ttft, tpot)))
+        parts.append(" / ".join("–" if x is None else f"{x:.1f}" for x in (ttft, tpot, itl)))
     parts.append(f"{completed:.0f} + {'?' if failed is None else round(failed)}")
     if each is not None and round(each) != TOKENS:
         parts.append(f"{each:.0f} tokens")

@@ -17,6 +17,7 @@ What is set, and why each is needed for numbers that mean something:
 Everything is undone when the `Machine` is left. All of it needs root.
 """
 
+import contextlib
 import ctypes
 import os
 import re
@@ -58,10 +59,9 @@ def group_root():
 def in_session_at(priority):
     """Gives this process and its session's group the priority; for a process about to run."""
     os.setpriority(os.PRIO_PROCESS, 0, priority)
-    try:
+    # Without the file, the kernel does not group tasks by session.
+    with contextlib.suppress(OSError):
         write("/proc/self/autogroup", str(priority))
-    except OSError:
-        pass  # the kernel does not group tasks by session
 
 
 @dataclass
@@ -187,7 +187,8 @@ class Machine:
                     pid = int(name)
                     was = os.getpriority(os.PRIO_PROCESS, pid)
                     os.setpriority(os.PRIO_PROCESS, pid, HIGHEST)
-                    self.undo.append(lambda: os.setpriority(os.PRIO_PROCESS, pid, was))
+                    self.undo.append(
+                        lambda pid=pid, was=was: os.setpriority(os.PRIO_PROCESS, pid, was))
                     return
             except FileNotFoundError:
                 continue
@@ -255,10 +256,8 @@ class Machine:
         usage.peak_rss_mb = max(usage.peak_rss_mb, sum(map(anonymous_kb, processes)) / 1024)
         for pid in set(processes) - seen:
             seen.add(pid)
-            try:
+            with contextlib.suppress(OSError):
                 write(f"/proc/{pid}/autogroup", str(priority))
-            except OSError:
-                pass
 
     def neighbour(self, core):
         """Starts a process that keeps a core busy at normal priority; kill its group to end it."""

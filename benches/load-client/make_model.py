@@ -1,10 +1,11 @@
 """Make the model folder of the bench: a tokenizer, a word list, and a model without weights.
 
 The tokenizer is a byte-level BPE, of 16,000 entries if nothing else is said, trained on the
-standard library of the interpreter that runs this. `words.txt` holds the words that are a single token when a space stands
-before them: a server that answers with these words answers exactly one token a word, so that a
-client which counts by tokenizing arrives at the server's own count. `config.json` describes a
-two-layer model, so that a real engine can serve the same folder with dummy weights.
+standard library of the interpreter that runs this. `words.txt` holds the words that are a single
+token when a space stands before them: a server that answers with these words answers exactly one
+token a word, so that a client which counts by tokenizing arrives at the server's own count.
+`config.json` describes a two-layer model, so that a real engine can serve the same folder with
+dummy weights.
 
 Needs the `tokenizers` package. Usage: make_model.py FOLDER [ENTRIES]
 """

@@ -23,6 +23,11 @@ def trials(bench):
     ]
 
 
+def release(row):
+    """Returns the p99 of how late the client itself says it released requests, in ms."""
+    return row["reported"].get("audit", {}).get("release_lateness_ms", {}).get("p99")
+
+
 def tables(rows):
     parts = []
     for cell, members in by_cell(rows):
@@ -37,20 +42,13 @@ def tables(rows):
         for client, runs in members:
             good = [r for r in runs if "error" not in r and r.get("arrivals")]
 
-            def of(name):
-                return medians(good, lambda r: r["arrivals"][name])
-
-            def release(row):
-                audit = row["reported"].get("audit", {})
-                return audit.get("release_lateness_ms", {}).get("p99")
-
             true = medians(good, lambda r: r["truth"].get("p99_ttft_ms"))
             said = medians(good, lambda r: r["reported"].get("p99_ttft_ms"))
-            close = of("close_share")
             lines.append([
-                LABELS[client], f"{len(good)}/{len(runs)}", quiet(of("rate"), 1),
-                quiet(of("gap_cv"), 2), quiet(of("dispersion"), 2),
-                quiet(None if close is None else close * 100, 1),
+                LABELS[client], f"{len(good)}/{len(runs)}",
+                *(quiet(medians(good, lambda r, f=f: r["arrivals"][f]), digits)
+                  for f, digits in (("rate", 1), ("gap_cv", 2), ("dispersion", 2))),
+                quiet(medians(good, lambda r: 100 * r["arrivals"]["close_share"]), 1),
                 "–" if said is None or true is None else f"{said:.1f} / {true:.1f}",
                 quiet(medians(good, release), 3),
             ])

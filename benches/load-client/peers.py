@@ -235,8 +235,10 @@ class InferencePerf(Peer):
         return place.program("venv-inference-perf", "bin", "inference-perf")
 
     def command(self, load, place):
-        fixed = lambda n: {"min": n, "max": n, "mean": n, "std_dev": 0,
-                           "total_count": load.requests}
+        def fixed(length):
+            return {"min": length, "max": length, "mean": length, "std_dev": 0,
+                    "total_count": load.requests}
+
         stage = {"num_requests": load.requests, "concurrency_level": load.streams}
         if load.rate:
             stage = {"rate": load.rate, "duration": max(1, round(load.requests / load.rate))}
@@ -320,12 +322,13 @@ class Aiperf(Peer):
         def of(name, figure="avg"):
             return (result.get(name) or {}).get(figure)
 
-        # Its inter-token latency is what vLLM calls TPOT; its inter-chunk latency is vLLM's ITL.
+        # Its inter-token latency is what vLLM calls TPOT. It gives no percentile of single gaps
+        # between tokens; those of its inter-chunk latency are the same where a chunk is a token.
         completed = of("completed_request_count") or of("request_count") or 0
         return put(
             mean_ttft_ms=of("time_to_first_token"), p99_ttft_ms=of("time_to_first_token", "p99"),
             mean_tpot_ms=of("inter_token_latency"), p99_tpot_ms=of("inter_token_latency", "p99"),
-            mean_itl_ms=of("inter_chunk_latency"), p99_itl_ms=of("inter_chunk_latency", "p99"),
+            mean_itl_ms=of("inter_token_latency"), p99_itl_ms=of("inter_chunk_latency", "p99"),
             mean_e2el_ms=of("request_latency"), output_throughput=of("output_token_throughput"),
             request_throughput=of("request_throughput"), completed=completed,
             failed=load.requests - completed, total_output_tokens=of("total_output_tokens"),

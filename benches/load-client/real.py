@@ -112,6 +112,11 @@ def start(server, machine, out):
     raise NotServed(f"`{server.name}` did not get healthy; see {log}")
 
 
+def total(text, name):
+    """Returns the sum of one metric over all its labels."""
+    return sum(map(float, re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.M)))
+
+
 def totals(server):
     """Returns the (sum, count) pairs of the server's own histograms, over all their labels."""
     if not server.sums:
@@ -119,8 +124,7 @@ def totals(server):
     text, found = get("/metrics")[1], {}
     for ours, names in server.sums.items():
         for name in names:
-            pair = [sum(map(float, re.findall(rf"^{name}_{part}(?:{{[^}}]*}})? (\S+)$", text, re.M)))
-                    for part in ("sum", "count")]
+            pair = [total(text, f"{name}_sum"), total(text, f"{name}_count")]
             if pair[1]:
                 found[ours] = pair
                 break
@@ -170,7 +174,7 @@ FIGURES = ("completed", "failed", "total_output_tokens", "mean_ttft_ms", "p99_tt
 
 def tables(rows):
     parts = []
-    for cell, members in by_cell(rows):
+    for _, members in by_cell(rows):
         lines = []
         for client, runs in members:
             good = [r for r in runs if "error" not in r]
@@ -183,12 +187,9 @@ def tables(rows):
                               *(quiet(own[f], 1) if own[f] else "" for f in FIGURES)])
         head = ["client", "runs", "completed", "failed", "tokens", "mean TTFT, ms", "p99 TTFT, ms",
                 "mean TPOT, ms", "mean ITL, ms", "p99 ITL, ms", "mean E2EL, ms", "tokens/s"]
-        parts.append(f"### {rows_title(members)}\n\n{markdown(head, lines)}")
+        title = members[0][1][0]["title"]
+        parts.append(f"### {title}\n\n{markdown(head, lines)}")
     return "\n\n".join(parts)
-
-
-def rows_title(members):
-    return members[0][1][0]["title"]
 
 
 def main():

@@ -14,6 +14,9 @@ from table import LABELS, by_cell, markdown, medians, quiet
 from trial import Trial
 
 SETTINGS = {"ttft_us": 50_000, "itl_us": 10_000}
+# The columns by their names in `usage`, with their decimals.
+FIGURES = (("first_request_ms", 1), ("first_connection_ms", 1), ("peak_rss_mb", 1),
+           ("processes", 0), ("end_s", 2))
 TITLES = {
     "512": "512 streams",
     "512-large": "512 streams, tokenizer of 128,000 entries, prompts not seen before",
@@ -40,14 +43,10 @@ def tables(rows):
         lines = []
         for client, runs in members:
             good = [r for r in runs if "error" not in r]
-
-            def of(name):
-                return medians(good, lambda r: r["usage"].get(name))
-
             lines.append([
-                LABELS[client], f"{len(good)}/{len(runs)}", quiet(of("first_request_ms"), 1),
-                quiet(of("first_connection_ms"), 1), quiet(of("peak_rss_mb"), 1),
-                quiet(of("processes"), 0), quiet(of("end_s"), 2),
+                LABELS[client], f"{len(good)}/{len(runs)}",
+                *(quiet(medians(good, lambda r, f=f: r["usage"].get(f)), digits)
+                  for f, digits in FIGURES),
             ])
         head = ["client", "runs", "first request, ms", "first connection, ms", "peak memory, MB",
                 "processes", "last token to exit, s"]

@@ -1,6 +1,7 @@
 """Means, percentiles and the shape of arrivals, with what a Poisson process of that size shows."""
 
 import functools
+import itertools
 import random
 
 BIN_S = 0.1
@@ -28,7 +29,7 @@ def median(values):
 
 def shape(times_s):
     """Returns the rate and the shape of arrivals, given their times in seconds in order."""
-    gaps = [b - a for a, b in zip(times_s, times_s[1:])]
+    gaps = [b - a for a, b in itertools.pairwise(times_s)]
     if len(gaps) < 2 or times_s[-1] <= times_s[0]:
         return None
     average = mean(gaps)
