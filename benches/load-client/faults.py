@@ -74,7 +74,7 @@ def trials(bench):
     for fault in FAULTS:
         unknown = [key for key in fault.settings if key not in bench.server.rest]
         if unknown:
-            print(f"faults: `{fault.name}` left out: this server has no `{unknown[0]}`")
+            bench.say_once(f"left out: fault {fault.name}: the server has no `{unknown[0]}`")
             continue
         load = Load(REQUESTS, STREAMS, output_len=TOKENS, chat=fault.chat)
         found.append(Trial("faults", fault.name, load, {**BASE, **fault.settings},

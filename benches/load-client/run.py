@@ -44,6 +44,12 @@ class Bench:
         self.all_cores = tuple(sorted(os.sched_getaffinity(0)))
         self.fresh_seed = int(time.time())
         self.machine = self.server = None
+        self.said = set()
+
+    def say_once(self, text):
+        if text not in self.said:
+            self.said.add(text)
+            print(text, flush=True)
 
     def place(self):
         return Place("", self.peers, self.isobench, self.out, self.model_folder)
@@ -119,7 +125,8 @@ def facts(bench, clients):
 
 def schedule(benches, clients, options, bench):
     """Yields (trial, peer, repeat): within a repeat, all clients take their turn in each cell."""
-    cells = chosen(options.cells, options.cells.split(","), "cell")
+    known = [trial.cell for name in benches for trial in BENCHES[name].trials(bench)]
+    cells = chosen(options.cells, known, "cell")
     slow = options.repeats if options.slow_repeats is None else options.slow_repeats
     for repeat in range(options.repeats):
         bench.fresh_seed += 1
