@@ -24,6 +24,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 
@@ -131,7 +132,8 @@ def busy_s():
 class Machine:
     """The prepared machine; use it as a context manager, from a process with one thread."""
 
-    def __init__(self, server_core=None, client_cores=None):
+    def __init__(self, server_core=None, client_cores=None, priority=HIGHEST):
+        self.priority = priority
         cores = sorted(os.sched_getaffinity(0))
         if len(cores) < 2:
             raise NotPossible("server and client need a core each, and this machine has one")
@@ -145,6 +147,10 @@ class Machine:
         self.groups, self.undo = {}, []
 
     def __enter__(self):
+        # Ended from outside, the settings are undone all the same, also where a shell that put
+        # this into the background made it ignore interrupts.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
         if os.geteuid() != 0:
             raise NotPossible(
                 "the bench sets priorities, a network namespace and cgroups: run it as root"
@@ -164,8 +170,9 @@ class Machine:
         write("/proc/sys/net/ipv4/tcp_rmem", RECEIVE_BUFFER)
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-        for core in {self.server_core, *self.client_cores}:
-            self.raise_softirq(core)
+        if self.priority < NORMAL:
+            for core in {self.server_core, *self.client_cores}:
+                self.raise_softirq(core)
         root = group_root()
         for name in ("server", "client", "neighbour"):
             group = Group(f"{root}/load-client-{os.getpid()}-{name}")
@@ -173,11 +180,11 @@ class Machine:
             self.groups[name] = group
             self.undo.append(lambda group=group: (group.kill(), os.rmdir(group.path)))
         os.sched_setaffinity(0, {self.own_core})
-        os.setpriority(os.PRIO_PROCESS, 0, HIGHEST)
+        os.setpriority(os.PRIO_PROCESS, 0, self.priority)
         previous = read("/proc/self/autogroup").split()[-1] if os.path.exists(
             "/proc/self/autogroup") else None
         if previous is not None:
-            write("/proc/self/autogroup", str(HIGHEST))
+            write("/proc/self/autogroup", str(self.priority))
             self.undo.append(lambda: write("/proc/self/autogroup", previous))
 
     def raise_softirq(self, core):
@@ -200,7 +207,7 @@ class Machine:
             except OSError as error:
                 print(f"could not undo a setting: {error}")
 
-    def spawn(self, group, command, cores, priority=HIGHEST, **options):
+    def spawn(self, group, command, cores, priority=None, **options):
         """Starts a process in a group, session and set of cores of its own.
 
         Returns it with the moment just before its program began, on the monotonic clock in ns.
@@ -210,7 +217,7 @@ class Machine:
         def prepare():
             write(self.groups[group].path + "/cgroup.procs", "0")
             os.sched_setaffinity(0, cores)
-            in_session_at(priority)
+            in_session_at(self.priority if priority is None else priority)
             os.write(sender, str(time.monotonic_ns()).encode())
 
         try:
@@ -222,8 +229,9 @@ class Machine:
             os.close(receiver)
             os.close(sender)
 
-    def run(self, command, timeout_s, priority=HIGHEST, cores=None, **options):
+    def run(self, command, timeout_s, priority=None, cores=None, **options):
         """Runs a client to its end and returns what it used."""
+        priority = self.priority if priority is None else priority
         group, server = self.groups["client"], self.groups["server"]
         base, server_base, busy_base = group.cpu_s(), server.cpu_s(), busy_s()
         child, started = self.spawn("client", command, cores or self.client_cores, priority,

@@ -205,7 +205,9 @@ def main():
                if p.reports_latency]
     found = facts(bench, clients)
     try:
-        with Machine(options.server_core, options.client_cores) as bench.machine:
+        with Machine(
+            options.server_core, options.client_cores, options.priority
+        ) as bench.machine:
             known = servers(bench.place(), bench.machine.server_core)
             names = chosen(options.servers, [s.name for s in known], "server")
             with open(os.path.join(bench.out, "machine.json"), "w", encoding="utf-8") as file:

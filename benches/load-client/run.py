@@ -19,7 +19,7 @@ import capacity
 import faults
 import pacing
 import start
-from machine import Machine, NotPossible
+from machine import HIGHEST, Machine, NotPossible
 from peers import ALL, NAMES, Place
 from server import NoAnswer, TruthServer
 from trial import execute
@@ -66,6 +66,9 @@ def common_arguments(parser):
     parser.add_argument("--server-core", type=int)
     parser.add_argument("--client-cores", type=lambda text: [int(c) for c in text.split(",")],
                         help="cores of the client, joined by commas; the last one")
+    parser.add_argument("--priority", type=int, default=HIGHEST,
+                        help="nice value of server and client; above 0 to be kind to others while "
+                             "trying something out: times then mean little")
     parser.add_argument("--keep", action="store_true", help="keep each run's files")
 
 
@@ -159,7 +162,9 @@ def main():
     clients = installed(bench, names)
     found = facts(bench, clients)
     try:
-        with Machine(options.server_core, options.client_cores) as bench.machine:
+        with Machine(
+            options.server_core, options.client_cores, options.priority
+        ) as bench.machine:
             with TruthServer(
                 bench.machine, os.path.abspath(options.server),
                 os.path.join(bench.model_folder, "words.txt"),

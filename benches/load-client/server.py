@@ -55,10 +55,10 @@ class TruthServer:
                 listed = (line.partition("=") for line in self.get("/ctl").splitlines())
                 self.rest = COMMON | {key: value for key, is_set, value in listed if is_set}
                 return self
-            except OSError as error:
+            except NoAnswer:
                 if time.monotonic() > deadline or self.child.poll() is not None:
                     end(self.child)
-                    raise NoAnswer(f"`{self.program}` does not answer: {error}") from error
+                    raise
                 time.sleep(0.05)
 
     def __exit__(self, *_):
@@ -69,6 +69,9 @@ class TruthServer:
         try:
             connection.request("GET", path)
             return connection.getresponse().read().decode()
+        except (OSError, http.client.HTTPException) as error:
+            raise NoAnswer(f"`{self.program}` does not answer `{path}`: {error}; what it printed "
+                           f"is in `{self.log}`") from error
         finally:
             connection.close()
 

@@ -5,7 +5,7 @@ import os
 import shutil
 from dataclasses import dataclass, field
 
-from machine import HIGHEST, NORMAL
+from machine import NORMAL
 from peers import Load, Place
 from statistics_of import mean, percentile, shape
 
@@ -107,7 +107,7 @@ def execute(trial, peer, repeat, bench):
         with open(place.out("output.txt"), "wb") as output:
             usage = machine.run(
                 peer.command(load, place), trial.timeout_s,
-                NORMAL if trial.neighbour else HIGHEST, set(trial.cores) or None,
+                NORMAL if trial.neighbour else None, set(trial.cores) or None,
                 stdout=output, stderr=output, env=peer.environment(place), cwd=folder)
     finally:
         if neighbour:
