@@ -205,7 +205,7 @@ class Machine:
             try:
                 self.undo.pop()()
             except OSError as error:
-                print(f"could not undo a setting: {error}")
+                print(f"could not undo a setting: {error}", flush=True)
 
     def spawn(self, group, command, cores, priority=None, **options):
         """Starts a process in a group, session and set of cores of its own.

@@ -105,7 +105,8 @@ def start(server, machine, out):
     while time.monotonic() < deadline and child.poll() is None:
         try:
             if get("/health")[0] == 200:
-                print(f"{server.name}: healthy after {(time.monotonic_ns() - started) / 1e9:.0f} s")
+                seconds = (time.monotonic_ns() - started) / 1e9
+                print(f"{server.name}: healthy after {seconds:.0f} s", flush=True)
                 return child
         except OSError:
             pass
