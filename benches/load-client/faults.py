@@ -123,11 +123,12 @@ def answer(fault, runs):
 def tables(rows):
     cells = by_cell(rows)
     clients = [name for name in LABELS if any(name == c for _, m in cells for c, _ in m)]
-    lines, right = [], dict.fromkeys(clients, 0)
+    lines, right, all_of = [], dict.fromkeys(clients, 0), dict.fromkeys(clients, 0)
     for cell, members in cells:
         found = {client: answer(BY_NAME[cell], runs) for client, runs in members}
         for client, text in found.items():
             right[client] += not text.startswith("**")
+            all_of[client] += 1
         lines.append([BY_NAME[cell].title, *(found.get(client, "–") for client in clients)])
-    lines.append(["right, of all", *(f"{right[c]} of {len(cells)}" for c in clients)])
+    lines.append(["right", *(f"{right[c]} of {all_of[c]}" for c in clients)])
     return markdown(["what the server does", *(LABELS[c] for c in clients)], lines)

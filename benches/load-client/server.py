@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import time
+import urllib.parse
 from dataclasses import dataclass
 
 from machine import end
@@ -39,6 +40,7 @@ class TruthServer:
 
     def __init__(self, machine, program, words, log):
         self.machine, self.program, self.words, self.log = machine, program, words, log
+        self.changed = set()
         self.url = f"http://127.0.0.1:{PORT}"
 
     def __enter__(self):
@@ -76,9 +78,12 @@ class TruthServer:
             connection.close()
 
     def set(self, **settings):
-        """Sets these and puts all others to rest, then clears the record."""
-        query = "&".join(f"{key}={value}" for key, value in {**self.rest, **settings}.items())
-        self.get(f"/ctl?{query}")
+        """Sets these, puts those of the trial before to rest, and clears the record."""
+        at_rest = {key: self.rest[key] for key in self.changed}
+        self.changed = set(settings)
+        query = urllib.parse.urlencode({**at_rest, **settings})
+        if query:
+            self.get(f"/ctl?{query}")
         self.get("/ctl?reset=1")
 
     def statistics(self):

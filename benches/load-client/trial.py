@@ -36,8 +36,11 @@ class Trial:
 
 
 def truth_of(records, statistics, requests):
-    """Returns what the server saw of the last `requests` requests: those before were warm-up."""
-    kept = records[-requests:] if requests else records
+    """Returns what the server saw of the last `requests` requests: those before were warm-up.
+
+    Requests that it refused have no tokens and do not count.
+    """
+    kept = [r for r in (records[-requests:] if requests else records) if r.tokens]
     found = {
         "requests": len(kept),
         "tokens": sum(r.tokens for r in kept),
@@ -64,7 +67,7 @@ def truth_of(records, statistics, requests):
 
 def usage_of(usage, records, requests, statistics):
     """Returns what the client used, over its life and over the load alone."""
-    kept = records[-requests:] if requests else records
+    kept = [r for r in (records[-requests:] if requests else records) if r.tokens]
     found = {
         "wall_s": (usage.ended_ns - usage.started_ns) / 1e9, "cpu_s": usage.cpu_s,
         "peak_rss_mb": usage.peak_rss_mb, "processes": usage.most_processes,
