@@ -4,6 +4,8 @@
 //! decides whether a block counts or runs again, and [`judge`] turns all launches of a run into verdicts with
 //! [`stats`]. [`parse`] reads what benchmark tools print and write, [`classify`] says why something failed, both on
 //! [`text`]; [`legacy`] reads the results of earlier systems, and [`coverage`] counts how far things came.
+//! [`load_checks`] says of a load whether its client was good enough, whether the server was steady and kept up, where it
+//! saturates, and what two servers differ by.
 
 pub mod block;
 pub mod classify;
@@ -11,6 +13,7 @@ pub mod coverage;
 pub mod judge;
 pub mod launch;
 pub mod legacy;
+pub mod load_checks;
 pub mod load_report;
 pub mod measure;
 pub mod objective;

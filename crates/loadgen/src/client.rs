@@ -1,36 +1,57 @@
 //! Sending a phase's requests at their times, and handing out their records.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use isobench_schema::record::{Phase, RequestRecord};
+use isobench_schema::record::{Phase, PhaseAudit, RequestRecord};
 use isobench_schema::task::Limits;
-use isobench_schema::workload::Api;
+use rustix::thread::{CpuSet, sched_setaffinity};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 use crate::cancel::{Cancel, StopCause};
 use crate::clock::Clock;
-use crate::connection::Pool;
-use crate::exchange::{Context, Exchanged, Prepared, exchange};
-use crate::pace::Pacer;
-use crate::schedule::{Pace, Schedule};
+use crate::engine::{Context, Lag, Records, Work, Worker, WorkerReport, retransmits};
+use crate::schedule::Schedule;
 use crate::target::Target;
 
-/// The deadlines of each request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The deadlines of each request, and how its load is carried.
+#[derive(Debug, Clone)]
 pub struct LoadOptions {
     /// From the intended send until the answer is complete.
     pub request_timeout: Duration,
     /// Between two events of an answer, once its first chunk has come.
     pub stall_timeout: Duration,
+    /// Whether an answer with fewer tokens than asked has failed.
+    pub exact_lengths: bool,
+    /// Threads that send and read, at least one.
+    pub workers: usize,
+    /// The processors that those threads are bound to, one each, again from the first where there are more threads; none
+    /// leaves it to the system.
+    pub processors: Vec<usize>,
+    /// Called first on each of those threads, for example to give it its processor before others.
+    pub prepare_thread: fn(),
+}
+
+impl LoadOptions {
+    /// Returns options with these deadlines, one thread, nothing bound, and answers of any length.
+    pub fn new(request_timeout: Duration, stall_timeout: Duration) -> Self {
+        Self {
+            request_timeout,
+            stall_timeout,
+            exact_lengths: false,
+            workers: 1,
+            processors: Vec::new(),
+            prepare_thread: || {},
+        }
+    }
 }
 
 impl From<&Limits> for LoadOptions {
     fn from(limits: &Limits) -> Self {
-        Self { request_timeout: limits.request_s.duration(), stall_timeout: limits.stall_s.duration() }
+        Self::new(limits.request_s.duration(), limits.stall_s.duration())
     }
 }
 
@@ -44,24 +65,29 @@ pub enum LoadError {
         #[source]
         source: io::Error,
     },
-    /// The kernel's timer doesn't work.
-    #[error("failed to wait for a request's time")]
-    Timer {
+    /// The kernel's timer or its watch over sockets doesn't work, or prepared requests can't be read back.
+    #[error("failed to carry the load")]
+    Engine {
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// A thread can't be bound to its processor.
+    #[error("failed to bind a thread of the load client to processor {processor}")]
+    Bind {
+        /// The processor.
+        processor: usize,
         /// The cause.
         #[source]
         source: io::Error,
     },
     /// A part of the load client has broken down, which is a bug.
-    #[error("a task of the load client broke down")]
-    Task {
-        /// The cause.
-        #[source]
-        source: tokio::task::JoinError,
-    },
+    #[error("a thread of the load client broke down")]
+    Thread,
 }
 
 /// What came of a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PhaseSummary {
     /// The phase.
     pub phase: Phase,
@@ -75,8 +101,8 @@ pub struct PhaseSummary {
     pub first_intended_ns: Option<u64>,
     /// The end of the last request to end, in nanoseconds of the clock.
     pub last_end_ns: Option<u64>,
-    /// Requests that were sent once more because their kept connection turned out to be closed.
-    pub reconnects: u32,
+    /// What the client saw of itself.
+    pub audit: PhaseAudit,
     /// Why the load was stopped, if it was.
     pub stopped: Option<StopCause>,
 }
@@ -84,180 +110,168 @@ pub struct PhaseSummary {
 /// A client of one server. Connections are kept from phase to phase.
 #[derive(Debug)]
 pub struct Client {
-    target: Target,
     context: Arc<Context>,
+    /// The workers that no phase uses at the moment.
+    workers: Mutex<Vec<Worker>>,
 }
+
+/// A worker's thread: it brings the worker back.
+type Running = JoinHandle<Result<(Worker, WorkerReport), LoadError>>;
 
 impl Client {
     /// Returns a client without connections; every time in its records is of `clock`, and `cancel` stops it.
     pub fn new(target: Target, options: LoadOptions, clock: Clock, cancel: Cancel) -> Self {
-        let pool = Pool::new(target.endpoint().clone());
-        Self { target, context: Arc::new(Context { pool, clock, options, cancel }) }
+        Self { context: Arc::new(Context { target, clock, options, cancel }), workers: Mutex::new(Vec::new()) }
     }
 
     /// Sends everything in `schedule` and hands each record to `sink` as its request ends.
     ///
-    /// All requests are serialised before the first one is sent. `sink` runs between reads on the same thread: what it
-    /// does slowly makes time stamps late. When the load is stopped, requests under way end at once with the cause as
-    /// their failure, and no others are begun. Dropping the future closes every connection in use.
+    /// Requests are sent and answers read on threads of their own; `sink` runs on the caller's, and makes no time stamp
+    /// late as long as that thread's processor isn't theirs. When the load is stopped, requests under way end at once
+    /// with the cause as their failure, and no others are begun. Dropping the future closes every connection in use.
     ///
     /// # Errors
     /// Returns an error if `sink` does, or if the client itself breaks down; the load is then over.
     pub async fn run_phase(
         &self,
-        schedule: &Schedule,
+        schedule: &Arc<Schedule>,
         mut sink: impl FnMut(RequestRecord) -> io::Result<()>,
     ) -> Result<PhaseSummary, LoadError> {
         let (records, mut incoming) = mpsc::unbounded_channel();
-        let requests = self.prepare(schedule);
-        let mut summary = PhaseSummary {
-            phase: schedule.phase(),
-            asked: u32::try_from(requests.len()).unwrap_or(u32::MAX),
-            completed: 0,
-            failed: 0,
-            first_intended_ns: None,
-            last_end_ns: None,
-            reconnects: 0,
-            stopped: None,
-        };
-        let context = Arc::clone(&self.context);
-        let work = Arc::new(Work { context, requests, next: AtomicUsize::new(0), records });
-        let mut tasks = spawn(schedule, work);
-        while let Some(Exchanged { record, reconnects }) = incoming.recv().await {
-            match record.failure {
-                None => summary.completed += 1,
-                Some(_) => summary.failed += 1,
-            }
-            let first = summary.first_intended_ns.map_or(record.intended_ns, |first| first.min(record.intended_ns));
-            summary.first_intended_ns = Some(first);
-            summary.last_end_ns = summary.last_end_ns.max(Some(record.end_ns));
-            summary.reconnects += reconnects;
+        let count = self.context.options.workers.max(1);
+        let work = Work::new(Arc::clone(&self.context), Arc::clone(schedule), count);
+        let mut phase = Underway { work: Arc::new(work), threads: Vec::new() };
+        let began_ns = self.context.clock.now_ns();
+        let retransmits_before = retransmits();
+        let workers: Vec<Worker> = (0..count).map(|number| self.take_worker(number)).collect::<Result<_, _>>()?;
+        for worker in workers {
+            phase.threads.push(start(worker, &phase.work, records.clone())?);
+        }
+        // The channel ends with the last thread.
+        drop(records);
+        let mut summary = Tally::default();
+        while let Some(record) = incoming.recv().await {
+            summary.take(&record);
             sink(record).map_err(|source| LoadError::Record { source })?;
         }
-        while let Some(ended) = tasks.join_next().await {
-            ended.map_err(|source| LoadError::Task { source })??;
+        let mut reports = Vec::new();
+        for thread in std::mem::take(&mut phase.threads) {
+            let (worker, report) = thread.join().map_err(|_panic| LoadError::Thread)??;
+            self.workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+            reports.push(report);
         }
-        summary.stopped = self.context.cancel.cause();
-        Ok(summary)
+        let retransmits = retransmits().zip(retransmits_before).map(|(now, then)| now.saturating_sub(then));
+        let span = (phase.work.started_ns().unwrap_or(began_ns), self.context.clock.now_ns());
+        Ok(PhaseSummary {
+            phase: schedule.phase(),
+            asked: u32::try_from(schedule.entries().len()).unwrap_or(u32::MAX),
+            completed: summary.completed,
+            failed: summary.failed,
+            first_intended_ns: summary.first_intended_ns,
+            last_end_ns: summary.last_end_ns,
+            audit: audit(schedule.phase(), span, &reports, retransmits),
+            stopped: self.context.cancel.cause(),
+        })
     }
 
-    /// Returns the bytes of every request.
-    fn prepare(&self, schedule: &Schedule) -> Vec<Prepared> {
-        let route = match schedule.api() {
-            Api::Completions => "/v1/completions",
-            Api::Chat => "/v1/chat/completions",
-            Api::Embeddings => "/v1/embeddings",
-        };
-        // Nothing here names the client, so that a server can't treat it in its own way.
-        let head = format!(
-            "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\nAccept-Encoding: identity\r\n\
-             Content-Type: application/json\r\nContent-Length: ",
-            self.target.endpoint().path(route),
-            self.target.endpoint().host(),
-        );
-        let body = |entry| {
-            let mut body = Vec::new();
-            schedule.write_body(entry, self.target.model(), &[], &mut body).expect("for now");
-            body
-        };
-        (0..)
-            .zip(schedule.entries().iter().map(|entry| (entry, body(entry))))
-            .map(|(index, (request, body))| Prepared {
-                index,
-                phase: schedule.phase(),
-                counter: schedule.counter(),
-                input_tokens: request.input_tokens,
-                output_tokens: request.output_tokens,
-                bytes: [head.as_bytes(), body.len().to_string().as_bytes(), b"\r\n\r\n", &body].concat(),
-            })
-            .collect()
-    }
-}
-
-/// What the tasks of a phase share.
-struct Work {
-    context: Arc<Context>,
-    requests: Vec<Prepared>,
-    next: AtomicUsize,
-    records: mpsc::UnboundedSender<Exchanged>,
-}
-
-impl Work {
-    /// Returns the request at `index`, unless the load was stopped.
-    fn get(&self, index: usize) -> Option<&Prepared> {
-        self.requests.get(index).filter(|_| self.context.cancel.cause().is_none())
-    }
-
-    /// Returns the next request in order, unless the load was stopped.
-    fn next(&self) -> Option<&Prepared> {
-        self.get(self.next.fetch_add(1, Ordering::Relaxed))
-    }
-
-    async fn send(&self, request: &Prepared, intended_ns: u64) {
-        let exchanged = exchange(&self.context, request, intended_ns).await;
-        // Nobody listens any more only if the phase was given up.
-        let _ = self.records.send(exchanged);
-    }
-}
-
-type Tasks = JoinSet<Result<(), LoadError>>;
-
-/// Starts the tasks of a phase. They own `work`, and with it the sending side of the records.
-fn spawn(schedule: &Schedule, work: Arc<Work>) -> Tasks {
-    let mut tasks = Tasks::new();
-    match schedule.pace() {
-        Pace::Closed { concurrency, .. } => {
-            let workers = work.requests.len().min(usize::try_from(concurrency).unwrap_or(usize::MAX));
-            for _ in 0..workers {
-                tasks.spawn(closed_loop(Arc::clone(&work)));
-            }
-        }
-        Pace::Open { .. } => {
-            let offsets_ns = schedule.entries().iter().map(|request| request.offset_ns).collect();
-            tasks.spawn(open_loop(work, offsets_ns));
+    /// Returns the worker with that number, with the connections that it kept.
+    fn take_worker(&self, number: usize) -> Result<Worker, LoadError> {
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        match workers.iter().position(|worker| worker.number() == number) {
+            Some(place) => Ok(workers.swap_remove(place)),
+            None => Worker::new(number).map_err(|source| LoadError::Engine { source }),
         }
     }
-    tasks
 }
 
-/// Sends one request after the other, each when the one before has ended.
-async fn closed_loop(work: Arc<Work>) -> Result<(), LoadError> {
-    while let Some(request) = work.next() {
-        work.send(request, work.context.clock.now_ns()).await;
+/// A phase under way: its threads end if nobody waits for them any more.
+struct Underway {
+    work: Arc<Work>,
+    threads: Vec<Running>,
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        self.work.abandoned.store(true, Ordering::Relaxed);
     }
-    Ok(())
 }
 
-/// Sends one request.
-async fn one(work: Arc<Work>, index: usize, intended_ns: u64) -> Result<(), LoadError> {
-    if let Some(request) = work.get(index) {
-        work.send(request, intended_ns).await;
+/// Starts a worker's thread.
+fn start(mut worker: Worker, work: &Arc<Work>, records: Records) -> Result<Running, LoadError> {
+    let work = Arc::clone(work);
+    let number = worker.number();
+    let body = move || {
+        let options = &work.context.options;
+        // The others wait for this one too, so it says only afterwards that it couldn't be bound.
+        let bound = bind(&options.processors, number);
+        (options.prepare_thread)();
+        let report = worker.run(&work, records).map_err(|source| LoadError::Engine { source });
+        bound?;
+        Ok((worker, report?))
+    };
+    let name = format!("load-{number}");
+    std::thread::Builder::new().name(name).spawn(body).map_err(|source| LoadError::Engine { source })
+}
+
+/// Binds the current thread, the one with that number, to its processor, if there are any to be bound to.
+fn bind(processors: &[usize], number: usize) -> Result<(), LoadError> {
+    let Some(&processor) = processors.get(number % processors.len().max(1)) else { return Ok(()) };
+    let failed = |source| LoadError::Bind { processor, source };
+    if processor >= CpuSet::MAX_CPU {
+        return Err(failed(io::ErrorKind::InvalidInput.into()));
     }
-    Ok(())
+    let mut set = CpuSet::new();
+    set.set(processor);
+    sched_setaffinity(None, &set).map_err(|error| failed(error.into()))
 }
 
-/// Sends each request at its own time, however many are under way.
-///
-/// Times are absolute, so that lateness never adds up.
-async fn open_loop(work: Arc<Work>, offsets_ns: Vec<u64>) -> Result<(), LoadError> {
-    let timer = |source| LoadError::Timer { source };
-    let pacer = Pacer::new().map_err(timer)?;
-    let mut under_way = Tasks::new();
-    let start_ns = work.context.clock.now_ns();
-    for (index, offset_ns) in offsets_ns.into_iter().enumerate() {
-        let intended_ns = start_ns.saturating_add(offset_ns);
-        tokio::select! {
-            biased;
-            _ = work.context.cancel.stopped() => break,
-            waited = pacer.until(work.context.clock.instant(intended_ns)) => waited.map_err(timer)?,
+/// What is counted of records as they come.
+#[derive(Default)]
+struct Tally {
+    completed: u32,
+    failed: u32,
+    first_intended_ns: Option<u64>,
+    last_end_ns: Option<u64>,
+}
+
+impl Tally {
+    fn take(&mut self, record: &RequestRecord) {
+        match record.failure {
+            None => self.completed += 1,
+            Some(_) => self.failed += 1,
         }
-        under_way.spawn(one(Arc::clone(&work), index, intended_ns));
-        while let Some(ended) = under_way.try_join_next() {
-            ended.map_err(|source| LoadError::Task { source })??;
-        }
+        let first = self.first_intended_ns.map_or(record.intended_ns, |first| first.min(record.intended_ns));
+        self.first_intended_ns = Some(first);
+        self.last_end_ns = self.last_end_ns.max(Some(record.end_ns));
     }
-    while let Some(ended) = under_way.join_next().await {
-        ended.map_err(|source| LoadError::Task { source })??;
+}
+
+/// Puts together what the workers saw of themselves.
+fn audit(
+    phase: Phase,
+    (began_ns, ended_ns): (u64, u64),
+    reports: &[WorkerReport],
+    retransmits: Option<u64>,
+) -> PhaseAudit {
+    let mut lag = Lag::new();
+    for report in reports {
+        lag.add(&report.lag);
     }
-    Ok(())
+    let busiest = reports.iter().max_by_key(|report| report.busy_ns);
+    PhaseAudit {
+        phase,
+        began_ns,
+        ended_ns,
+        workers: u32::try_from(reports.len()).unwrap_or(u32::MAX),
+        busiest_ns: busiest.map_or(0, |report| report.busy_ns),
+        processor_ns: reports.iter().map(|report| report.busy_ns).sum(),
+        waited_ns: reports.iter().filter_map(|report| report.waited_ns).max(),
+        reads: reports.iter().map(|report| report.reads).sum(),
+        stamped_reads: lag.reads(),
+        lag_ns: lag.counts(),
+        longest_lag_ns: lag.longest_ns(),
+        reconnects: reports.iter().map(|report| report.reconnects).sum(),
+        connections: reports.iter().map(|report| report.connections).sum(),
+        retransmits,
+    }
 }

@@ -6,7 +6,7 @@ use isobench_schema::ids::Digest;
 use isobench_schema::record::RecordHeader;
 
 /// What the clock of these records is, as the header of the records names it.
-pub const CLOCK_NAME: &str = "monotonic, user stamp after each read";
+pub const CLOCK_NAME: &str = "monotonic, the kernel's receive stamp where there is one, else after each read";
 
 /// A monotonic clock with a zero of its own.
 #[derive(Debug, Clone, Copy)]

@@ -1,160 +1,263 @@
 //! What one event of a streamed answer says, for completions and chat alike.
 //!
-//! Only the fields that matter are read; text is borrowed from the event's bytes wherever it holds no escapes.
+//! Only the fields that matter are kept, as they stand in the event's bytes; nothing is allocated.
 
-use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
+use crate::json::{Malformed, Raw, Reader};
 
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
-use serde_json::Value;
-
-/// Text that is borrowed where it can be.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+type Read<T> = Result<T, Malformed>;
 
 /// One event.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct EventBody<'a> {
-    #[serde(borrow, default)]
-    pub(crate) choices: Choices<'a>,
-    #[serde(default)]
-    pub(crate) usage: Option<EventUsage>,
-    #[serde(default)]
-    pub(crate) error: Option<Value>,
-    #[serde(borrow, default)]
-    object: Option<Text<'a>>,
+    /// The first choice.
+    pub(crate) choice: Option<Choice<'a>>,
+    /// How many choices there are.
+    pub(crate) choices: usize,
+    /// The server's token counts.
+    pub(crate) usage: EventUsage,
+    /// Whether the event says that the answer failed: by a field `error`, or as an object of the kind `error`.
+    pub(crate) is_error: bool,
 }
 
-impl EventBody<'_> {
-    /// Returns whether the event says that the answer failed: by a field `error`, or as an object of the kind `error`.
-    pub(crate) fn is_error(&self) -> bool {
-        self.error.is_some() || text(self.object.as_ref()) == "error"
-    }
-}
-
-/// The server's token counts in an event.
-#[derive(Debug, Deserialize)]
+/// The server's token counts in an event, as far as they are given.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventUsage {
-    #[serde(default)]
     pub(crate) prompt_tokens: Option<u64>,
-    #[serde(default)]
     pub(crate) completion_tokens: Option<u64>,
 }
 
-/// The choices of an event: the first one, and how many there are. One is read without allocation.
-#[derive(Debug, Default)]
-pub(crate) struct Choices<'a> {
-    pub(crate) first: Option<Choice<'a>>,
-    pub(crate) count: usize,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Choices<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(OfChoices(PhantomData))
-    }
-}
-
-struct OfChoices<'a>(PhantomData<&'a ()>);
-
-impl<'de: 'a, 'a> Visitor<'de> for OfChoices<'a> {
-    type Value = Choices<'a>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a list of choices")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Choices::default())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let first = list.next_element()?;
-        let mut count = usize::from(first.is_some());
-        while list.next_element::<IgnoredAny>()?.is_some() {
-            count += 1;
-        }
-        Ok(Choices { first, count })
-    }
-}
-
 /// One choice.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Choice<'a> {
-    #[serde(default)]
-    pub(crate) index: Option<u64>,
-    #[serde(borrow, default)]
-    text: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    delta: Option<Delta<'a>>,
-    #[serde(borrow, default)]
-    finish_reason: Option<Text<'a>>,
-    #[serde(default)]
-    pub(crate) token_ids: Option<Vec<u32>>,
+    pub(crate) index: u64,
+    text: Option<Raw<'a>>,
+    delta: Delta<'a>,
+    finish_reason: Option<Raw<'a>>,
+    /// A list that isn't `null`.
+    token_ids: Option<&'a str>,
 }
 
-#[derive(Debug, Deserialize)]
+/// What a chat's choice adds. The calls are lists and objects that aren't `null`.
+#[derive(Debug, Default, Clone, Copy)]
 struct Delta<'a> {
-    #[serde(borrow, default)]
-    content: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    reasoning: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    reasoning_content: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    tool_calls: Option<Vec<ToolCall<'a>>>,
+    content: Option<Raw<'a>>,
+    reasoning: Option<Raw<'a>>,
+    reasoning_content: Option<Raw<'a>>,
+    tool_calls: Option<&'a str>,
+    function_call: Option<&'a str>,
 }
 
-#[derive(Debug, Deserialize)]
-struct ToolCall<'a> {
-    #[serde(borrow, default)]
-    function: Option<Function<'a>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Function<'a> {
-    #[serde(borrow, default)]
-    name: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    arguments: Option<Text<'a>>,
-}
-
-impl Choice<'_> {
-    /// Returns why the engine stopped, if it did.
-    pub(crate) fn finish_reason(&self) -> Option<&str> {
-        self.finish_reason.as_ref().map(|reason| &*reason.0)
+impl<'a> EventBody<'a> {
+    /// Reads the data of an event.
+    pub(crate) fn parse(data: &'a [u8]) -> Read<Self> {
+        let text = std::str::from_utf8(data).map_err(|_| Malformed("it is no UTF-8"))?;
+        let mut reader = Reader::new(text);
+        let mut body = Self::default();
+        reader.object(|reader, key| {
+            match key {
+                "choices" => body.take_choices(reader)?,
+                "usage" => body.usage = EventUsage::read(reader)?,
+                "error" => body.is_error |= !is_null(reader.value()?),
+                "object" => body.is_error |= reader.string_or_null()?.is_some_and(|kind| kind.as_written() == "error"),
+                _ => drop(reader.value()?),
+            }
+            Ok(())
+        })?;
+        reader.end()?;
+        Ok(body)
     }
 
-    /// Hands every part of the model's output in this choice to `take`: reasoning, content, and tool calls.
-    pub(crate) fn each_output(&self, mut take: impl FnMut(&str)) {
-        take(text(self.text.as_ref()));
-        let Some(delta) = &self.delta else { return };
-        // Some servers send the same reasoning under its old and its new name.
-        let reasoning = text(delta.reasoning.as_ref());
-        take(if reasoning.is_empty() { text(delta.reasoning_content.as_ref()) } else { reasoning });
-        take(text(delta.content.as_ref()));
-        let functions = delta.tool_calls.iter().flatten().filter_map(|call| call.function.as_ref());
-        for function in functions {
-            take(text(function.name.as_ref()));
-            take(text(function.arguments.as_ref()));
+    fn take_choices(&mut self, reader: &mut Reader<'a>) -> Read<()> {
+        if reader.null()? {
+            return Ok(());
         }
+        reader.array(|reader| {
+            self.choices += 1;
+            if self.choices > 1 {
+                return reader.value().map(drop);
+            }
+            self.choice = Some(Choice::read(reader)?);
+            Ok(())
+        })
     }
 }
 
-fn text<'t>(text: Option<&'t Text<'_>>) -> &'t str {
-    text.map_or("", |text| &text.0)
+impl EventUsage {
+    /// Reads an object or `null`.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Read<Self> {
+        let mut usage = Self::default();
+        if reader.null()? {
+            return Ok(usage);
+        }
+        reader.object(|reader, key| {
+            match key {
+                "prompt_tokens" => usage.prompt_tokens = reader.count_or_null()?,
+                "completion_tokens" => usage.completion_tokens = reader.count_or_null()?,
+                _ => drop(reader.value()?),
+            }
+            Ok(())
+        })?;
+        Ok(usage)
+    }
+}
+
+/// The kinds of output that one choice held.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Text of the answer proper.
+    pub(crate) content: bool,
+    /// Token ids, also an empty list of them.
+    pub(crate) ids: bool,
+}
+
+impl<'a> Choice<'a> {
+    fn read(reader: &mut Reader<'a>) -> Read<Self> {
+        let mut choice = Self::default();
+        reader.object(|reader, key| {
+            match key {
+                "index" => choice.index = reader.count_or_null()?.unwrap_or(0),
+                "text" => choice.text = reader.string_or_null()?,
+                "delta" => choice.delta = Delta::read(reader)?,
+                "finish_reason" => choice.finish_reason = reader.string_or_null()?,
+                "token_ids" => choice.token_ids = unless_null(reader)?,
+                _ => drop(reader.value()?),
+            }
+            Ok(())
+        })?;
+        Ok(choice)
+    }
+
+    /// Returns why the engine stopped, if it did. Some servers send an empty reason until then.
+    pub(crate) fn finish_reason(&self) -> Option<Raw<'a>> {
+        self.finish_reason.filter(|reason| !reason.is_empty())
+    }
+
+    /// Puts the model's output in this choice behind `text` and `ids`: reasoning, content, and tool calls.
+    pub(crate) fn push_onto(&self, text: &mut String, ids: &mut Vec<u32>) -> Read<Held> {
+        let Delta { content, reasoning, reasoning_content, tool_calls, function_call } = self.delta;
+        push(self.text, text)?;
+        // Some servers send the same reasoning under its old and its new name.
+        push(reasoning.filter(|reasoning| !reasoning.is_empty()).or(reasoning_content), text)?;
+        push(content, text)?;
+        if let Some(calls) = tool_calls {
+            Reader::new(calls).array(|reader| {
+                reader.object(|reader, key| match key {
+                    "function" => push_call(reader, text),
+                    _ => reader.value().map(drop),
+                })
+            })?;
+        }
+        if let Some(call) = function_call {
+            push_call(&mut Reader::new(call), text)?;
+        }
+        if let Some(list) = self.token_ids {
+            Reader::new(list).array(|reader| {
+                let id = reader.count_or_null()?.and_then(|id| u32::try_from(id).ok());
+                ids.push(id.ok_or(Malformed("a token id is expected"))?);
+                Ok(())
+            })?;
+        }
+        // A completion has nothing but content, also where a token has no text of its own.
+        let content = self.text.is_some() || content.is_some_and(|content| !content.is_empty());
+        Ok(Held { content, ids: self.token_ids.is_some() })
+    }
+}
+
+impl<'a> Delta<'a> {
+    fn read(reader: &mut Reader<'a>) -> Read<Self> {
+        let mut delta = Self::default();
+        if reader.null()? {
+            return Ok(delta);
+        }
+        reader.object(|reader, key| {
+            match key {
+                "content" => delta.content = reader.string_or_null()?,
+                "reasoning" => delta.reasoning = reader.string_or_null()?,
+                "reasoning_content" => delta.reasoning_content = reader.string_or_null()?,
+                "tool_calls" => delta.tool_calls = unless_null(reader)?,
+                "function_call" => delta.function_call = unless_null(reader)?,
+                _ => drop(reader.value()?),
+            }
+            Ok(())
+        })?;
+        Ok(delta)
+    }
+}
+
+/// Puts the name and the arguments of a call behind `text`, in this order.
+fn push_call(reader: &mut Reader<'_>, text: &mut String) -> Read<()> {
+    if reader.null()? {
+        return Ok(());
+    }
+    let (mut name, mut arguments) = (None, None);
+    reader.object(|reader, key| {
+        match key {
+            "name" => name = reader.string_or_null()?,
+            "arguments" => arguments = reader.string_or_null()?,
+            _ => drop(reader.value()?),
+        }
+        Ok(())
+    })?;
+    push(name, text)?;
+    push(arguments, text)
+}
+
+fn push(string: Option<Raw<'_>>, text: &mut String) -> Read<()> {
+    string.map_or(Ok(()), |string| string.push_onto(text))
+}
+
+fn unless_null<'a>(reader: &mut Reader<'a>) -> Read<Option<&'a str>> {
+    let value = reader.value()?;
+    Ok((!is_null(value)).then_some(value))
+}
+
+fn is_null(value: &str) -> bool {
+    value == "null"
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn output(event: &str) -> Read<(String, Vec<u32>, Held)> {
+        let (mut text, mut ids) = (String::new(), Vec::new());
+        let held = EventBody::parse(event.as_bytes())?.choice.unwrap().push_onto(&mut text, &mut ids)?;
+        Ok((text, ids, held))
+    }
+
+    fn check(event: &str, text: &str, ids: &[u32], content: bool) {
+        let (found, found_ids, held) = output(event).unwrap();
+        assert_eq!((found.as_str(), found_ids.as_slice(), held.content), (text, ids, content), "{event}");
+    }
+
     #[test]
-    fn plain_text_is_borrowed_and_escaped_text_is_not() {
-        let event: EventBody<'_> = serde_json::from_str(r#"{"choices":[{"text":"plain"}]}"#).unwrap();
-        assert!(matches!(event.choices.first.unwrap().text.unwrap().0, Cow::Borrowed("plain")));
-        let event: EventBody<'_> = serde_json::from_str(r#"{"choices":[{"text":"\n"}]}"#).unwrap();
-        assert!(matches!(event.choices.first.unwrap().text.unwrap().0, Cow::Owned(_)));
+    fn output_has_one_order_whatever_that_of_the_fields() {
+        check(r#"{"choices":[{"text":"a\n","token_ids":[1, 2]}]}"#, "a\n", &[1, 2], true);
+        check(r#"{"choices":[{"delta":{"content":"b","reasoning_content":"a"}}]}"#, "ab", &[], true);
+        check(r#"{"choices":[{"delta":{"reasoning":"a","reasoning_content":"a","content":""}}]}"#, "a", &[], false);
+        let call = r#"{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{}","name":"f"}},{}]}}]}"#;
+        check(call, "f{}", &[], false);
+        check(r#"{"choices":[{"delta":{"function_call":{"name":"f"}}}]}"#, "f", &[], false);
+        check(r#"{"choices":[{"delta":{},"token_ids":[7]}]}"#, "", &[7], false);
+    }
+
+    #[test]
+    fn a_field_of_the_wrong_kind_is_malformed() {
+        for event in [
+            r#"{"choices":{}}"#,
+            r#"{"choices":[null]}"#,
+            r#"{"choices":[{"text":1}]}"#,
+            r#"{"choices":[{"token_ids":[-1]}]}"#,
+            r#"{"choices":[{"token_ids":[4294967296]}]}"#,
+            r#"{"choices":[{"token_ids":{}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"function":{"name":5}}]}}]}"#,
+            r#"{"choices":[{"text":"\ud83e"}]}"#,
+            r#"{"usage":{"prompt_tokens":1.5},"choices":[{}]}"#,
+            "[]",
+            "{} {}",
+        ] {
+            assert!(output(event).is_err(), "{event}");
+        }
+        assert_eq!(EventBody::parse(b"{\"a\":\"\xff\"}").unwrap_err().to_string(), "it is no UTF-8");
     }
 }

@@ -1,20 +1,22 @@
 //! Small questions to a server: is it healthy, what does it serve. Each takes a connection of its own.
 
-use std::io;
-use std::time::Duration;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use crate::clock::Clock;
-use crate::connection::Pool;
 use crate::failing::shown;
 use crate::http::response::{Closing, Decode, Piece};
-use crate::target::Endpoint;
+use crate::target::{Address, Endpoint};
 
 /// The longest body that is accepted, in bytes.
 const LONGEST_BODY: usize = 4 * 1024 * 1024;
+/// How much one read takes at most, in bytes.
+const READ_SIZE: usize = 16 * 1024;
 
-/// Why a `GET` brought no answer.
+/// Why a question brought no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum GetError {
     /// There is no connection to be had.
@@ -36,16 +38,20 @@ pub enum GetError {
         source: io::Error,
     },
     /// The answer isn't HTTP, or longer than is accepted.
-    #[error("the answer to `GET {path}` can't be read: {reason}")]
+    #[error("the answer to `{method} {path}` can't be read: {reason}")]
     Malformed {
+        /// The method.
+        method: &'static str,
         /// The path.
         path: String,
         /// What is wrong.
         reason: String,
     },
     /// There was no answer in time.
-    #[error("`GET {path}` wasn't answered within {} s", timeout.as_secs_f64())]
+    #[error("`{method} {path}` wasn't answered within {} s", timeout.as_secs_f64())]
     Timeout {
+        /// The method.
+        method: &'static str,
         /// The path.
         path: String,
         /// The time.
@@ -67,43 +73,180 @@ pub struct Reply {
 /// # Errors
 /// Returns an error if there is no complete answer within `timeout`. A status of failure is an answer.
 pub async fn get(endpoint: &Endpoint, route: &str, timeout: Duration) -> Result<Reply, GetError> {
-    let path = endpoint.path(route);
-    let answered = tokio::time::timeout(timeout, ask(endpoint, &path)).await;
-    answered.unwrap_or(Err(GetError::Timeout { path, timeout }))
+    ask("GET", endpoint, route, timeout).await
 }
 
-async fn ask(endpoint: &Endpoint, path: &str) -> Result<Reply, GetError> {
-    let host = endpoint.host();
-    let connecting = |source| GetError::Connect { host: host.to_owned(), source };
-    let lost = |source| GetError::Connection { host: host.to_owned(), source };
-    let malformed = |reason: String| GetError::Malformed { path: path.to_owned(), reason };
-    let clock = Clock::start();
-    let mut connection = Pool::new(endpoint.clone()).open().await.map_err(connecting)?;
-    let request =
-        format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n");
-    connection.send(request.as_bytes()).await.map_err(lost)?;
-    let mut decode = Decode::new();
-    let mut reply = Reply { status: 0, body: Vec::new() };
-    loop {
-        let mut bytes = connection.read(&clock).await.map_err(lost)?.bytes;
-        if bytes.is_empty() {
-            return match decode.closing() {
-                Closing::AtEnd => Ok(reply),
-                Closing::BeforeHead | Closing::InHead | Closing::InBody => {
-                    Err(lost(io::ErrorKind::UnexpectedEof.into()))
-                }
+/// Posts nothing to `route`, for example `/reset_prefix_cache`, on a fresh connection.
+///
+/// # Errors
+/// As [`get`].
+pub async fn post(endpoint: &Endpoint, route: &str, timeout: Duration) -> Result<Reply, GetError> {
+    ask("POST", endpoint, route, timeout).await
+}
+
+async fn ask(method: &'static str, endpoint: &Endpoint, route: &str, timeout: Duration) -> Result<Reply, GetError> {
+    let question = Question::new(method, endpoint, route, timeout);
+    let host = endpoint.host().to_owned();
+    let asked = tokio::task::spawn_blocking(move || question.ask()).await;
+    asked.unwrap_or_else(|error| Err(GetError::Connection { host, source: io::Error::other(error) }))
+}
+
+/// Asks for `route` and waits for the answer on the current thread.
+///
+/// # Errors
+/// As [`get`].
+pub(crate) fn ask_blocking(
+    method: &'static str,
+    endpoint: &Endpoint,
+    route: &str,
+    timeout: Duration,
+) -> Result<Reply, GetError> {
+    Question::new(method, endpoint, route, timeout).ask()
+}
+
+/// One question, asked on a thread that may wait.
+struct Question {
+    method: &'static str,
+    endpoint: Endpoint,
+    path: String,
+    timeout: Duration,
+    until: Instant,
+}
+
+/// A stream that waits, with a deadline for each wait.
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+        match address {
+            Address::Tcp(address) => TcpStream::connect_timeout(address, timeout).map(Self::Tcp),
+            Address::Unix(path) => UnixStream::connect(path).map(Self::Unix),
+        }
+    }
+
+    fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => {
+                stream.set_write_timeout(Some(timeout))?;
+                stream.set_read_timeout(Some(timeout))
+            }
+            Self::Unix(stream) => {
+                stream.set_write_timeout(Some(timeout))?;
+                stream.set_read_timeout(Some(timeout))
+            }
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(buffer),
+            Self::Unix(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Question {
+    fn new(method: &'static str, endpoint: &Endpoint, route: &str, timeout: Duration) -> Self {
+        let (endpoint, path) = (endpoint.clone(), endpoint.path(route));
+        Self { method, endpoint, path, timeout, until: Instant::now() + timeout }
+    }
+
+    fn ask(&self) -> Result<Reply, GetError> {
+        let mut stream = self.connect()?;
+        let host = self.endpoint.host();
+        let length = if self.method == "POST" { "Content-Length: 0\r\n" } else { "" };
+        let request = format!(
+            "{} {} HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: identity\r\n{length}Connection: close\r\n\r\n",
+            self.method, self.path
+        );
+        self.wait_at_most(&stream)?;
+        stream.write_all(request.as_bytes()).map_err(|source| self.lost(source))?;
+        let mut decode = Decode::new();
+        let mut reply = Reply { status: 0, body: Vec::new() };
+        let mut buffer = vec![0; READ_SIZE];
+        loop {
+            self.wait_at_most(&stream)?;
+            let length = match stream.read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read.map_err(|source| self.lost(source))?,
             };
-        }
-        while let Some(piece) = decode.next(&mut bytes).map_err(|error| malformed(error.to_string()))? {
-            match piece {
-                Piece::Head(head) => reply.status = head.status,
-                Piece::Body(data) => reply.body.extend_from_slice(data),
-                Piece::End => return Ok(reply),
+            if length == 0 {
+                return match decode.closing() {
+                    Closing::AtEnd => Ok(reply),
+                    Closing::BeforeHead | Closing::InHead | Closing::InBody => {
+                        Err(self.lost(io::ErrorKind::UnexpectedEof.into()))
+                    }
+                };
             }
-            if reply.body.len() > LONGEST_BODY {
-                return Err(malformed(format!("it is longer than {LONGEST_BODY} bytes")));
+            let mut bytes = buffer.get(..length).unwrap_or_default();
+            while let Some(piece) = decode.next(&mut bytes).map_err(|error| self.malformed(error.to_string()))? {
+                match piece {
+                    Piece::Head(head) => reply.status = head.status,
+                    Piece::Body(data) => reply.body.extend_from_slice(data),
+                    Piece::End => return Ok(reply),
+                }
+                if reply.body.len() > LONGEST_BODY {
+                    return Err(self.malformed(format!("it is longer than {LONGEST_BODY} bytes")));
+                }
             }
         }
+    }
+
+    /// Connects to the first address that takes a connection.
+    fn connect(&self) -> Result<Stream, GetError> {
+        let mut refused = io::Error::new(io::ErrorKind::AddrNotAvailable, "the host has no address");
+        for address in self.endpoint.addresses() {
+            match Stream::connect(address, self.left()?) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => refused = error,
+            }
+        }
+        self.left()?;
+        Err(GetError::Connect { host: self.endpoint.host().to_owned(), source: refused })
+    }
+
+    /// Returns the time that is left, or the error that there is none.
+    fn left(&self) -> Result<Duration, GetError> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(self.late()) } else { Ok(left) }
+    }
+
+    fn late(&self) -> GetError {
+        GetError::Timeout { method: self.method, path: self.path.clone(), timeout: self.timeout }
+    }
+
+    fn wait_at_most(&self, stream: &Stream) -> Result<(), GetError> {
+        let left = self.left()?;
+        stream.set_timeout(left).map_err(|source| self.lost(source))
+    }
+
+    fn lost(&self, source: io::Error) -> GetError {
+        if matches!(source.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
+            return self.late();
+        }
+        GetError::Connection { host: self.endpoint.host().to_owned(), source }
+    }
+
+    fn malformed(&self, reason: String) -> GetError {
+        GetError::Malformed { method: self.method, path: self.path.clone(), reason }
     }
 }
 

@@ -1,12 +1,12 @@
 //! HTTP/1.1 answers: head, framing and body, pushed in as bytes and pulled out in pieces.
 
-pub(crate) mod chunked;
-pub(crate) mod head;
-pub(crate) mod response;
+pub mod chunked;
+pub mod head;
+pub mod response;
 
 /// An answer that breaks the protocol, as a lower-case fragment that shows the bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum HttpError {
+pub enum HttpError {
     /// The head can't be read.
     #[error("the answer's head can't be read ({reason}): {shown}")]
     Head {

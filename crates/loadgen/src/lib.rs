@@ -4,21 +4,25 @@
 //! out one [`isobench_schema::record::RequestRecord`] for each request; a [`record::RecordWriter`] stores them. Every
 //! time in a record is taken once for each read of a socket, before anything in the bytes is looked at.
 //!
-//! Everything runs on one thread of a tokio runtime with timers and sockets enabled.
+//! Requests are sent and answers read on threads of their own, which do nothing else.
 
 pub mod answer;
 pub mod cancel;
 pub mod client;
 pub mod clock;
 pub mod get;
+pub mod http;
+pub mod http2;
 pub mod record;
 pub mod schedule;
+pub mod scrape;
 pub mod sse;
 pub mod target;
+pub mod tls;
+pub mod tokenizer;
 
-mod connection;
+mod datasets;
+mod engine;
 mod event;
-mod exchange;
 mod failing;
-mod http;
-mod pace;
+mod json;

@@ -1,11 +1,11 @@
-//! Writing records: a header line, then one JSON line for each request. What was written is known by its digest.
+//! Writing records: a header line, then one JSON line for each request, each phase, and each look at the server. What was written is known by its digest.
 
 use std::io::{self, Write};
 
 use isobench_schema::format;
 use isobench_schema::ids::Digest;
 use isobench_schema::outcome::Artifact;
-use isobench_schema::record::{RecordHeader, RequestRecord};
+use isobench_schema::record::{AuditLine, PhaseAudit, RecordHeader, RequestRecord, ServerLine, ServerSample};
 use sha2::{Digest as _, Sha256};
 
 /// A writer of one file of records.
@@ -36,6 +36,26 @@ impl<W: Write> RecordWriter<W> {
     pub fn write(&mut self, record: &RequestRecord) -> io::Result<()> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, record)?;
+        self.end_line()
+    }
+
+    /// Writes what the client saw of itself in a phase.
+    ///
+    /// # Errors
+    /// Returns the error of the write.
+    pub fn write_audit(&mut self, audit: PhaseAudit) -> io::Result<()> {
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, &AuditLine { audit })?;
+        self.end_line()
+    }
+
+    /// Writes what the server said of itself at one moment.
+    ///
+    /// # Errors
+    /// Returns the error of the write.
+    pub fn write_server(&mut self, server: ServerSample) -> io::Result<()> {
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, &ServerLine { server })?;
         self.end_line()
     }
 

@@ -2,6 +2,7 @@
 //!
 //! The rules are those of the HTML standard, section "Interpreting an event stream": lines end in LF, CRLF or CR; a line
 //! that starts with a colon is a comment; several `data` lines make one event; a byte order mark at the start is skipped.
+//! Beyond them, a field `error` makes an event of the kind `error`.
 //! Data stay bytes, so that a character split over two reads is never damaged.
 
 /// The longest event that is accepted, in bytes.
@@ -52,12 +53,16 @@ impl Parser {
         Self::default()
     }
 
-    /// Returns the next event that ends in `input` and moves `input` past it; `None` if `input` is used up.
+    /// Returns the next event that ends in `input` and moves `input` past it; `None` if `input` is used up. An event that
+    /// lies in `input` whole is borrowed from it.
     ///
     /// # Errors
     /// Returns an error if the event at hand is too long. The parser must not be used after that.
-    pub fn next(&mut self, input: &mut &[u8]) -> Result<Option<Event<'_>>, EventTooLongError> {
+    pub fn next<'p, 'i: 'p>(&'p mut self, input: &mut &'i [u8]) -> Result<Option<Event<'p>>, EventTooLongError> {
         self.clear_handed_out();
+        if let Some(data) = self.whole_event(input) {
+            return Ok(Some(Event { kind: &[], data }));
+        }
         while let Some((&first, rest)) = input.split_first() {
             if self.after_cr {
                 self.after_cr = false;
@@ -66,13 +71,14 @@ impl Parser {
                     continue;
                 }
             }
-            let Some(end) = input.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            let Some(end) = memchr::memchr2(b'\n', b'\r', input) else {
                 self.line.extend_from_slice(input);
                 *input = &[];
-                self.check_length()?;
+                self.check_length(0)?;
                 break;
             };
             let (line, rest) = input.split_at(end);
+            self.check_length(line.len())?;
             self.after_cr = rest.first() == Some(&b'\r');
             *input = rest.get(1..).unwrap_or_default();
             let ends_event = if self.line.is_empty() {
@@ -85,12 +91,30 @@ impl Parser {
                 self.line.clear();
                 ends_event
             };
-            self.check_length()?;
             if ends_event {
                 return Ok(Some(self.hand_out()));
             }
         }
         Ok(None)
+    }
+
+    /// Returns the data of an event that is all that `input` begins with, as almost every one is: one `data` line and an
+    /// empty one. Moves `input` past it.
+    fn whole_event<'i>(&mut self, input: &mut &'i [u8]) -> Option<&'i [u8]> {
+        let is_between = self.line.is_empty() && self.kind.is_empty() && self.pending == Pending::Nothing;
+        if !is_between {
+            return None;
+        }
+        let whole: &'i [u8] = input;
+        let whole = if self.after_cr { whole.strip_prefix(b"\n").unwrap_or(whole) } else { whole };
+        let value = whole.strip_prefix(b"data:")?;
+        let (data, ends) = value.split_at(memchr::memchr2(b'\n', b'\r', value)?);
+        let rest = ends.strip_prefix(b"\n\n").or_else(|| ends.strip_prefix(b"\r\n\r\n"))?;
+        self.check_length(b"data:".len() + data.len()).ok()?;
+        self.after_cr = false;
+        self.past_first_line = true;
+        *input = rest;
+        Some(data.strip_prefix(b" ").unwrap_or(data))
     }
 
     /// Returns the event that the stream ended in, where its last blank line is missing.
@@ -117,7 +141,7 @@ impl Parser {
             }
             return has_data;
         }
-        let colon = line.iter().position(|&byte| byte == b':');
+        let colon = memchr::memchr(b':', line);
         let (field, value) = colon.map_or((line, &[][..]), |at| line.split_at(at));
         let value = value.strip_prefix(b":").unwrap_or(value);
         let value = value.strip_prefix(b" ").unwrap_or(value);
@@ -132,6 +156,13 @@ impl Parser {
             b"event" => {
                 self.kind.clear();
                 self.kind.extend_from_slice(value);
+            }
+            // llama.cpp sends an error as a field of this name, which the standard doesn't know.
+            b"error" => {
+                self.kind.clear();
+                self.kind.extend_from_slice(b"error");
+                self.pending = Pending::Data;
+                self.data.extend_from_slice(value);
             }
             // A comment has the empty field; `id`, `retry` and unknown fields mean nothing here.
             _ => {}
@@ -152,8 +183,9 @@ impl Parser {
         }
     }
 
-    fn check_length(&self) -> Result<(), EventTooLongError> {
-        let length = self.line.len() + self.kind.len() + self.data.len();
+    /// Checks the length of the event with so many bytes more: the same, however it comes.
+    fn check_length(&self, more: usize) -> Result<(), EventTooLongError> {
+        let length = self.line.len() + self.kind.len() + self.data.len() + more;
         if length > LONGEST_EVENT { Err(EventTooLongError) } else { Ok(()) }
     }
 }
@@ -230,6 +262,51 @@ mod tests {
     fn the_kind_of_an_event_is_kept_for_that_event_only() {
         let events = parse([b"event: error\ndata: a\n\ndata: b\n\n".as_slice()]);
         assert_eq!(events, [("error".to_owned(), b"a".to_vec()), (String::new(), b"b".to_vec())]);
+        let events = parse([b"error: {}\n\ndata: b\n\n".as_slice()]);
+        assert_eq!(events, [("error".to_owned(), b"{}".to_vec()), (String::new(), b"b".to_vec())]);
+    }
+
+    #[test]
+    fn an_event_that_lies_in_a_read_is_borrowed_from_it() {
+        for (stream, expected) in [
+            ("data: a\n\ndata: b\n\n", ["a", "b"]),
+            ("data: a\r\n\r\ndata: b\r\n\r\n", ["a", "b"]),
+            ("data: a\n\ndata:\n\n", ["a", ""]),
+        ] {
+            let mut parser = Parser::new();
+            let mut input = stream.as_bytes();
+            let range = input.as_ptr_range();
+            for data in expected {
+                let event = parser.next(&mut input).unwrap().unwrap();
+                assert_eq!(event.data, data.as_bytes());
+                assert!(range.contains(&event.data.as_ptr()) || event.data.is_empty());
+            }
+            assert_eq!(parser.next(&mut input), Ok(None));
+            assert_eq!(parser.data.capacity(), 0);
+        }
+    }
+
+    #[test]
+    fn the_longest_event_is_read_and_a_longer_one_refused_however_it_comes() {
+        for (length, is_read) in [(LONGEST_EVENT - 6, true), (LONGEST_EVENT - 5, false), (LONGEST_EVENT, false)] {
+            let stream = ["data: ".as_bytes(), &vec![b'x'; length], b"\n\n"].concat();
+            for size in [1 << 20, stream.len()] {
+                let mut parser = Parser::new();
+                let mut found = Ok(None);
+                for mut piece in stream.chunks(size) {
+                    match parser.next(&mut piece) {
+                        Ok(None) => {}
+                        Ok(Some(event)) => found = Ok(Some(event.data.len())),
+                        Err(error) => {
+                            found = Err(error);
+                            break;
+                        }
+                    }
+                }
+                let expected = if is_read { Ok(Some(length)) } else { Err(EventTooLongError) };
+                assert_eq!(found, expected, "{length} bytes in pieces of {size}");
+            }
+        }
     }
 
     #[test]

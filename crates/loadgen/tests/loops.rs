@@ -13,7 +13,7 @@ use isobench_loadgen::client::{Client, LoadError};
 use isobench_loadgen::clock::Clock;
 use isobench_loadgen::get::{discover_model, get};
 use isobench_loadgen::record::RecordWriter;
-use isobench_loadgen::schedule::{Schedule, Schedules};
+use isobench_loadgen::schedule::{Resources, Schedule, Schedules};
 use isobench_loadgen::target::{Endpoint, Target};
 use isobench_schema::failure::FailureClass;
 use isobench_schema::format;
@@ -71,7 +71,7 @@ async fn an_open_loop_sends_at_its_times_however_many_are_under_way() {
     let (mut records, summary) = load(&url, &workload, patient()).await;
     assert_eq!((summary.completed, most.load(Ordering::SeqCst)), (30, 30));
     records.sort_by_key(|record| record.index);
-    let schedule = Schedule::new(&workload, 7, Phase::Measure).unwrap();
+    let schedule = Schedule::new(&workload, 7, Phase::Measure, &Resources::default()).unwrap();
     let start_ns = records[0].intended_ns - schedule.entries()[0].offset_ns;
     for (record, request) in records.iter().zip(schedule.entries()) {
         assert_eq!(record.intended_ns, start_ns + request.offset_ns);
@@ -102,7 +102,7 @@ async fn requests_go_out_in_order_as_the_schedule_has_them() {
     .await;
     let workload = Workload { api: Api::Chat, ..one_by_one(3) };
     load(&format!("{url}/v1"), &workload, patient()).await;
-    let schedule = Schedule::new(&workload, 7, Phase::Measure).unwrap();
+    let schedule = Schedule::new(&workload, 7, Phase::Measure, &Resources::default()).unwrap();
     for entry in schedule.entries() {
         let (head, body) = seen.recv().await.unwrap();
         assert!(head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{head}");
@@ -151,7 +151,7 @@ async fn check_connections(acts: &'static [Act], requests: u32) -> (usize, u32, 
     .await;
     let (records, summary) = load(&url, &one_by_one(requests), patient()).await;
     let ends = records.iter().map(|record| record.failure.as_ref().map(|failure| failure.class)).collect();
-    (seen.load(Ordering::SeqCst), summary.reconnects, ends)
+    (seen.load(Ordering::SeqCst), summary.audit.reconnects, ends)
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ async fn an_open_loop_stops_while_it_waits_for_a_time() {
 #[tokio::test]
 async fn a_record_that_can_not_be_stored_ends_the_load() {
     let (url, _) = crowd_server(1).await;
-    let schedule = Schedule::new(&one_by_one(5), 7, Phase::Measure).unwrap();
+    let schedule = std::sync::Arc::new(Schedule::new(&one_by_one(5), 7, Phase::Measure, &Resources::default()).unwrap());
     let client = Client::new(Target::parse(&url, "tiny").unwrap(), patient(), Clock::start(), Cancel::new());
     let mut calls = 0;
     let result = client
@@ -233,7 +233,7 @@ async fn a_record_that_can_not_be_stored_ends_the_load() {
 async fn records_are_one_line_each_behind_a_header() {
     let (url, _) = crowd_server(1).await;
     let workload = one_by_one(2);
-    let schedules = Schedules::new(&workload, 7).unwrap();
+    let schedules = Schedules::new(&workload, 7, &Resources::default()).unwrap();
     let clock = Clock::start();
     let client = Client::new(Target::parse(&url, "tiny").unwrap(), patient(), clock, Cancel::new());
     let header = clock.header(7, schedules.digest());

@@ -178,7 +178,7 @@ async fn an_answer_is_whole_at_its_end_mark_whatever_the_connection_does_then() 
 
 #[tokio::test]
 async fn a_stream_that_falls_silent_has_stalled() {
-    let options = LoadOptions { request_timeout: LONG, stall_timeout: SHORT };
+    let options = LoadOptions::new(LONG, SHORT);
     let event = text_event(" a");
     let part = format!("{STREAM_HEAD}{:x}\r\n{event}\r\n", event.len());
     let record = answered(&[part.as_bytes()], After::Hold, options).await;
@@ -202,7 +202,7 @@ async fn comments_do_not_keep_a_stalled_stream_alive() {
         }
     })
     .await;
-    let options = LoadOptions { request_timeout: LONG, stall_timeout: SHORT };
+    let options = LoadOptions::new(LONG, SHORT);
     let (records, _) = load(&url, &one_by_one(1), options).await;
     assert_eq!(records[0].failure.as_ref().unwrap().class, FailureClass::StreamStalled);
 }
@@ -219,16 +219,16 @@ async fn a_late_first_token_is_no_stall() {
         read_request(&mut stream).await;
     })
     .await;
-    let options = LoadOptions { request_timeout: LONG, stall_timeout: SHORT };
+    let options = LoadOptions::new(LONG, SHORT);
     let (records, _) = load(&url, &one_by_one(1), options).await;
     check_whole(&records[0]);
 }
 
 #[tokio::test]
 async fn a_request_without_an_answer_ends_at_its_deadline() {
-    let options = LoadOptions { request_timeout: SHORT, stall_timeout: LONG };
+    let options = LoadOptions::new(SHORT, LONG);
     for answer in ["", STREAM_HEAD] {
-        let record = answered(&[answer.as_bytes()], After::Hold, options).await;
+        let record = answered(&[answer.as_bytes()], After::Hold, options.clone()).await;
         let failure = record.failure.unwrap();
         let message = "the answer wasn't complete 0.12 s after its intended send";
         assert_eq!((failure.class, failure.message.as_str()), (FailureClass::RequestTimeout, message));

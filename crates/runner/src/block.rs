@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use isobench_loadgen::schedule::{Resources, ScheduleError, Schedules};
 use isobench_schema::block::{BlockLaunch, BlockSpec};
 use isobench_schema::comparability::ComparabilityKey;
 use isobench_schema::environment::Isolation;
@@ -86,7 +87,7 @@ pub enum RunBlockError {
     },
     /// The workload can't be sent as it stands.
     #[error("the workload can't be sent")]
-    Workload(#[source] isobench_loadgen::schedule::ScheduleError),
+    Workload(#[source] ScheduleError),
     /// An engine can't be ended and would disturb every later launch.
     #[error("processes of the engine can't be ended: {processes}")]
     Unkillable {
@@ -145,8 +146,8 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
     };
     let [cache, scratch, leases] = [absolute(context.cache)?, absolute(context.scratch)?, absolute(context.leases)?];
     let context = &BlockContext { cache: &cache, scratch: &scratch, leases: &leases, ..context.clone() };
-    let schedules = isobench_loadgen::schedule::Schedules::new(&spec.workload, spec.prompt_seed)
-        .map_err(RunBlockError::Workload)?;
+    let schedules =
+        Schedules::new(&spec.workload, spec.prompt_seed, &Resources::default()).map_err(RunBlockError::Workload)?;
     let reaper = Reaper::new(context.marker).map_err(RunBlockError::Reaper)?;
     let device = if context.host.devices.is_empty() { "cpu" } else { "gpu" };
     let mut lease = take_lease(context, device, sink)?;

@@ -19,10 +19,10 @@ use isobench_schema::event::LaunchStage;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::LaunchId;
 use isobench_schema::outcome::{Artifact, ClientLoad, Timeline, evidence};
-use isobench_schema::record::{Phase, RequestRecord};
+use isobench_schema::record::{Phase, PhaseAudit, RequestRecord};
 
 use crate::block::RunBlockError;
-use crate::host::client_thread::{Scheduling, Stamp};
+use crate::host::client_thread::Scheduling;
 use crate::host::process_table;
 use crate::launch::{millis, write_json};
 use crate::live;
@@ -94,7 +94,6 @@ pub(crate) fn measure(
     notes: &mut Notes,
     sink: &mut dyn Sink,
 ) -> Step<()> {
-    Scheduling::take();
     let path = load.folder.join(evidence::REQUESTS);
     let failed = |source| RunBlockError::Scratch { path: path.clone(), source };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -102,8 +101,12 @@ pub(crate) fn measure(
     let header = clock.header(load.spec.prompt_seed, load.schedules.digest());
     let mut writer = RecordWriter::new(BufWriter::with_capacity(1 << 16, load.records), &header).map_err(failed)?;
     let stop = Cancel::new();
-    let client = Client::new(server.target().clone(), LoadOptions::from(&load.spec.limits), clock, stop.clone());
-    let mut session = Session { load, clock, client, stop, deadline: None };
+    let prepare_thread = || {
+        Scheduling::take();
+    };
+    let options = LoadOptions { prepare_thread, ..LoadOptions::from(&load.spec.limits) };
+    let client = Client::new(server.target().clone(), options, clock, stop.clone());
+    let mut session = Session { load, clock, client, stop, deadline: None, audit: None };
     let result = runtime.block_on(session.run(server, &mut writer, (expect, notes), sink))?;
     writer.flush().map_err(failed)?;
     notes.records = Some(writer.written());
@@ -120,6 +123,8 @@ struct Session<'a> {
     stop: Cancel,
     /// When the workload is stopped; known once the engine is ready.
     deadline: Option<Instant>,
+    /// What the client saw of itself in the last phase.
+    audit: Option<PhaseAudit>,
 }
 
 impl Session<'_> {
@@ -153,10 +158,10 @@ impl Session<'_> {
         attempt!(self.check_network(server));
         sink.stage(self.load.launch, LaunchStage::Measuring)?;
         let engine_ms = process_table::processor_ms(&server.processes());
-        let (measuring, stamp) = (Instant::now(), Stamp::now());
+        let measuring = Instant::now();
         attempt!(self.phase(server, writer, Phase::Measure).await?);
         notes.timeline.window_ms = millis(measuring.elapsed());
-        notes.client = stamp.and_then(Stamp::since);
+        notes.client = self.audit.as_ref().and_then(client_load);
         let taken = process_table::processor_ms(&server.processes()).checked_sub(engine_ms);
         if let (Some(client), Some(taken)) = (notes.client.as_mut(), taken) {
             client.engine_ms = millis(Duration::from_millis(taken));
@@ -177,7 +182,7 @@ impl Session<'_> {
     }
 
     /// Sends one phase while watching the engine, and stores its records. Returns those of the first and failed requests.
-    async fn phase(&self, server: &mut Server, writer: &mut Writer<'_>, phase: Phase) -> Step<Vec<RequestRecord>> {
+    async fn phase(&mut self, server: &mut Server, writer: &mut Writer<'_>, phase: Phase) -> Step<Vec<RequestRecord>> {
         let mut telling = Vec::new();
         let mut death = None;
         let result = {
@@ -202,8 +207,9 @@ impl Session<'_> {
                 }
             }
         };
-        if let Err(error) = result {
-            return Err(self.load_error(error));
+        match result {
+            Ok(summary) => self.audit = Some(summary.audit),
+            Err(error) => return Err(self.load_error(error)),
         }
         if death.is_none() && telling.iter().any(|record| record.failure.is_some()) {
             death = notice_death(server).await;
@@ -230,8 +236,10 @@ impl Session<'_> {
     fn load_error(&self, error: LoadError) -> RunBlockError {
         let path = self.load.folder.join(evidence::REQUESTS);
         match error {
-            LoadError::Record { source } | LoadError::Timer { source } => RunBlockError::Scratch { path, source },
-            LoadError::Task { source } => RunBlockError::Scratch { path, source: std::io::Error::other(source) },
+            LoadError::Record { source } | LoadError::Engine { source } | LoadError::Bind { source, .. } => {
+                RunBlockError::Scratch { path, source }
+            }
+            LoadError::Thread => RunBlockError::Scratch { path, source: std::io::Error::other(LoadError::Thread) },
         }
     }
 
@@ -267,6 +275,17 @@ impl Session<'_> {
         let lines = outside.iter().map(|line| EvidenceLine::new("/proc/net/tcp", None, line));
         Err(Failure::new(FailureStage::Validity, FailureClass::NetworkAsked, message).with_evidence(lines))
     }
+}
+
+/// Returns how busy the client's thread was, where the kernel counts its waiting.
+fn client_load(audit: &PhaseAudit) -> Option<ClientLoad> {
+    let of = |ns: u64| millis(Duration::from_nanos(ns));
+    Some(ClientLoad {
+        window_ms: of(audit.ended_ns.saturating_sub(audit.began_ns))?,
+        busy_ms: of(audit.busiest_ns)?,
+        waited_ms: of(audit.waited_ns?)?,
+        engine_ms: None,
+    })
 }
 
 fn check_first(server: &Server, record: Option<&RequestRecord>) -> Result<(), Failure> {

@@ -18,6 +18,7 @@ pub mod format;
 pub mod ids;
 pub mod legacy;
 pub mod load_result;
+pub mod load_checks;
 pub mod measurement;
 pub mod old_tables;
 pub mod order;

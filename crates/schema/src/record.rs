@@ -100,10 +100,11 @@ pub struct RequestRecord {
     /// When the connection that was opened for it was ready; absent where a kept one carried it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connected_ns: Option<u64>,
-    /// When its first byte was handed to the operating system.
+    /// When its first bytes were handed to the operating system, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_out_ns: Option<u64>,
-    /// When its last byte was handed to the operating system.
+    /// When its last bytes were handed to the operating system: just before the call that took them, as an answer may be
+    /// there before that returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_ns: Option<u64>,
     /// When the first byte of the answer's head was read.
@@ -116,10 +117,13 @@ pub struct RequestRecord {
     /// The bytes of text in each of those chunks, where the text is counted by a tokenizer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chunk_bytes: Vec<u32>,
-    /// The place among those chunks, from 0, of the first one with content, where reasoning or tool calls came before it or
-    /// nothing else came.
+    /// The place among those chunks, from 0, of the first one with content, where reasoning or tool calls came before it;
+    /// the number of chunks where none has content. Absent where the first chunk has content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_chunk: Option<u32>,
+    /// Whether the server only gave the total of the tokens, which is spread evenly over the chunks: an assumption.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spread: bool,
     /// The longest time from the kernel's receipt of bytes of the answer until the client read them, in nanoseconds; absent
     /// without the kernel's stamps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,6 +173,7 @@ impl RequestRecord {
             chunk_tokens: Vec::new(),
             chunk_bytes: Vec::new(),
             content_chunk: None,
+            spread: false,
             lag_ns: None,
             turn: None,
             model: None,

@@ -1,19 +1,24 @@
-//! Parts for tests only: a fake engine with fault modes, a git repository of it, and where its program is.
+//! Parts for tests only: a fake engine with fault modes, a git repository of it, and a server that tells the truth.
 //!
 //! The fake engine is the program `isobench-fake-engine`. A test of another crate finds it with [`fake_engine_path`],
 //! after `cargo build -p isobench-testkit` (`cargo test --workspace` builds it too). It answers like an OpenAI-compatible
 //! server, on an exact schedule, with words that only the prompt decides ([`words`]), and misbehaves as told ([`Fault`]):
 //! by `--fault`, or by the file `faults.txt` in its folder, so that a patch of that file makes an arm misbehave.
+//!
+//! The program `isobench-truth-server` is for tests of clients: it knows when each token left, and bends each rule of the
+//! wire as told. [`TruthServer`] runs it.
 
 mod fault;
 mod path;
 mod repository;
 mod speed;
 mod task;
+mod truth;
 pub mod words;
 
 pub use fault::{Fault, InvalidFaultError};
-pub use path::fake_engine_path;
+pub use path::{fake_engine_path, truth_server_path};
 pub use repository::{FakeRepository, FakeRepositoryError};
 pub use speed::{InvalidSpeedError, Speed};
 pub use task::{HumanArm, TaskText};
+pub use truth::{TruthRecord, TruthServer};

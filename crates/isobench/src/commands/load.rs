@@ -13,7 +13,7 @@ use isobench_loadgen::client::{Client, LoadOptions, PhaseSummary};
 use isobench_loadgen::clock::Clock;
 use isobench_loadgen::get::discover_model;
 use isobench_loadgen::record::RecordWriter;
-use isobench_loadgen::schedule::Schedules;
+use isobench_loadgen::schedule::{Resources, Schedules};
 use isobench_loadgen::target::{Endpoint, Target};
 use isobench_schema::ids::{ArmId, BlockId, LaunchId, TaskId};
 use isobench_schema::measurement::MetricName;
@@ -49,7 +49,7 @@ struct Report<'a> {
 pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandError> {
     let endpoint = Endpoint::parse(&args.url).exit(Exit::Usage)?;
     let workload = workload(args);
-    let schedules = Schedules::new(&workload, args.seed).exit(Exit::Usage)?;
+    let schedules = Schedules::new(&workload, args.seed, &Resources::default()).exit(Exit::Usage)?;
     let interrupted = interrupt::flag().exit(Exit::Machine)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().exit(Exit::Machine)?;
     let model = match &args.model {
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
     let sink = Tee { records, reader: RecordReader::new(launch(), rules) };
     let mut writer = RecordWriter::new(sink, &header).exit(Exit::Machine)?;
     let stop = Cancel::new();
-    let options = LoadOptions { request_timeout: REQUEST, stall_timeout: STALL };
+    let options = LoadOptions::new(REQUEST, STALL);
     let client = Client::new(Target::new(endpoint, &model), options, clock, stop.clone());
     let limits =
         Limits { interrupted, stop, deadline: Instant::now() + Duration::from_secs_f64(args.deadline.clamp(0.0, 1e8)) };

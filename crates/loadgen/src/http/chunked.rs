@@ -9,7 +9,7 @@ const MOST_DIGITS: u32 = 12;
 
 /// A piece of a chunked body.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub enum Piece<'a> {
     /// Bytes of the body, never empty.
     Data(&'a [u8]),
     /// The body is complete.
@@ -44,20 +44,20 @@ enum State {
 
 /// A decoder of one body.
 #[derive(Debug)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     state: State,
     extra: usize,
 }
 
 impl Decoder {
     /// Returns a decoder at the start of a body.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { state: State::Size { size: 0, digits: 0 }, extra: 0 }
     }
 
     /// Returns the next piece and moves `input` past it; `None` if `input` is used up. After the end, `input` stays as
     /// it is.
-    pub(crate) fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Piece<'a>>, HttpError> {
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Piece<'a>>, HttpError> {
         while let Some((&byte, rest)) = input.split_first() {
             match self.state {
                 State::Done => return Ok(None),

@@ -6,13 +6,13 @@ use super::HttpError;
 use crate::failing::shown;
 
 /// The longest head that is accepted, in bytes.
-pub(crate) const LONGEST_HEAD: usize = 64 * 1024;
+pub const LONGEST_HEAD: usize = 64 * 1024;
 /// The most headers that are accepted.
 const MOST_HEADERS: usize = 128;
 
 /// How an answer's body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Framing {
+pub enum Framing {
     /// After so many bytes.
     Length(u64),
     /// By the chunked encoding's own end.
@@ -23,7 +23,7 @@ pub(crate) enum Framing {
 
 /// Whether a connection can carry another request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Persistence {
+pub enum Persistence {
     /// It can.
     Kept,
     /// The server closes it.
@@ -32,25 +32,27 @@ pub(crate) enum Persistence {
 
 /// What the head says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Head {
+pub struct Head {
     /// The HTTP status.
-    pub(crate) status: u16,
+    pub status: u16,
     /// How the body ends.
-    pub(crate) framing: Framing,
+    pub framing: Framing,
     /// Whether the connection can carry another request.
-    pub(crate) persistence: Persistence,
+    pub persistence: Persistence,
     /// The `Content-Type`, in lower case.
-    pub(crate) content_type: Option<String>,
+    pub content_type: Option<String>,
 }
 
-/// Returns whether `bytes` hold a whole head, looking only at the end lines that can lie at or behind `from`.
-pub(crate) fn is_complete(bytes: &[u8], from: usize) -> bool {
-    let tail = bytes.get(from.saturating_sub(3)..).unwrap_or_default();
-    tail.windows(4).any(|four| four == b"\r\n\r\n") || tail.windows(2).any(|two| two == b"\n\n")
+/// Returns whether `bytes` hold a whole head, looking only at the end lines that can lie at or behind `from`. Empty lines
+/// before the status line are passed over, as the parser does.
+pub fn is_complete(bytes: &[u8], from: usize) -> bool {
+    let begun = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(bytes.len());
+    let tail = bytes.get(from.saturating_sub(2).max(begun)..).unwrap_or_default();
+    tail.windows(3).any(|three| three == b"\n\r\n") || tail.windows(2).any(|two| two == b"\n\n")
 }
 
 /// Reads a head that [`is_complete`]; returns it with its length in bytes.
-pub(crate) fn parse(bytes: &[u8]) -> Result<(Head, usize), HttpError> {
+pub fn parse(bytes: &[u8]) -> Result<(Head, usize), HttpError> {
     let refused = |reason: String| HttpError::Head { reason, shown: shown(bytes) };
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut response = Response::new(&mut headers);

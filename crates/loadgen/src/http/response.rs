@@ -6,7 +6,7 @@ use super::head::{self, Framing, Head, LONGEST_HEAD};
 
 /// A piece of an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub enum Piece<'a> {
     /// The head.
     Head(Head),
     /// Bytes of the body, never empty.
@@ -26,7 +26,7 @@ enum State {
 
 /// What it means that the connection closes now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Closing {
+pub enum Closing {
     /// Nothing of the answer has come.
     BeforeHead,
     /// The head isn't whole.
@@ -39,19 +39,19 @@ pub(crate) enum Closing {
 
 /// A decoder of one answer.
 #[derive(Debug)]
-pub(crate) struct Decode {
+pub struct Decode {
     state: State,
     head: Vec<u8>,
 }
 
 impl Decode {
     /// Returns a decoder at the start of an answer.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { state: State::Head, head: Vec::new() }
     }
 
     /// Returns the next piece and moves `input` past it; `None` if `input` is used up or the answer is complete.
-    pub(crate) fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Piece<'a>>, HttpError> {
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Piece<'a>>, HttpError> {
         match &mut self.state {
             State::Head => self.next_of_head(input),
             State::Done => Ok(None),
@@ -82,7 +82,7 @@ impl Decode {
     }
 
     /// Returns what it means that the connection closes now.
-    pub(crate) fn closing(&self) -> Closing {
+    pub fn closing(&self) -> Closing {
         match &self.state {
             State::Head if self.head.is_empty() => Closing::BeforeHead,
             State::Head => Closing::InHead,
@@ -92,7 +92,7 @@ impl Decode {
     }
 
     /// Returns the bytes of a head that isn't whole.
-    pub(crate) fn head_so_far(&self) -> &[u8] {
+    pub fn head_so_far(&self) -> &[u8] {
         &self.head
     }
 
@@ -165,6 +165,7 @@ mod tests {
         check(&format!("{ok}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"), (200, "abc", Closing::AtEnd, 0));
         check(&format!("{ok}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"), (200, "abc", Closing::InBody, 0));
         check(ok, (0, "", Closing::InHead, 0));
+        check("\r\n\nHTTP/1.1 200 OK\nContent-Length: 3\n\r\nabc", (200, "abc", Closing::AtEnd, 0));
     }
 
     #[test]

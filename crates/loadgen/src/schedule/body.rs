@@ -63,7 +63,11 @@ pub(crate) fn render(fields: &BodyFields, request: &Request) -> Rendered {
     let message = |content: Value| json!({ "role": "user", "content": content });
     match (fields.api, &request.content) {
         (Api::Chat, Content::Turn(turn)) => {
-            return Rendered { body: message(turn.clone()).to_string().into_bytes(), tail: after(&rest) };
+            let messages = match turn.as_array() {
+                Some(messages) => messages.iter().map(Value::to_string).collect::<Vec<_>>().join(","),
+                None => message(turn.clone()).to_string(),
+            };
+            return Rendered { body: messages.into_bytes(), tail: after(&rest) };
         }
         (Api::Completions, Content::Text(text)) => set(&mut rest, "prompt", json!(text)),
         (Api::Completions, Content::Ids(ids)) => set(&mut rest, "prompt", json!(ids)),

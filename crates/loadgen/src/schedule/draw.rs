@@ -6,6 +6,7 @@ use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 
 /// A stream of draws for one purpose. The same seed and purpose give the same draws in every version and on every
 /// platform (gamma draws as far as its `ln` and `powf` agree to the last bit).
+#[derive(Debug, Clone)]
 pub(crate) struct Draws(ChaCha8Rng);
 
 impl Draws {
@@ -25,6 +26,24 @@ impl Draws {
             if draw < limit {
                 return draw % bound;
             }
+        }
+    }
+
+    /// Returns a uniform number from `least` to `most`, both included.
+    pub(crate) fn between(&mut self, least: u32, most: u32) -> u32 {
+        match most.saturating_sub(least).checked_add(1) {
+            Some(bound) => least + self.below(bound),
+            // Every number there is.
+            None => self.0.next_u32(),
+        }
+    }
+
+    /// Brings a list into a random order, each of them equally likely (Fisher and Yates, as Knuth has it: The art of
+    /// computer programming 2, 3.4.2, algorithm P).
+    pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
+        for last in (1..list.len()).rev() {
+            let bound = u32::try_from(last + 1).unwrap_or(u32::MAX);
+            list.swap(last, self.below(bound) as usize);
         }
     }
 

@@ -1,10 +1,9 @@
 //! Prompts that are drawn from a seed alone.
 
-use isobench_schema::workload::Prompts;
-
 use super::draw::Draws;
 use super::words::WORDS;
-use super::{Content, FIRST_TOKENS, ScheduleError};
+use super::{Content, FIRST_TOKENS, Request};
+use crate::datasets::{DatasetError, Source};
 
 /// Prompts that are drawn here, from a seed alone.
 #[derive(Debug, Clone, Copy)]
@@ -13,18 +12,23 @@ pub(crate) enum Drawn {
     TokenIds { input_tokens: u32, vocabulary_size: u32, first_id: u32 },
 }
 
-impl Drawn {
-    pub(crate) fn of(prompts: &Prompts) -> Result<Self, ScheduleError> {
-        match *prompts {
-            Prompts::Words { input_tokens } => Ok(Self::Words { input_tokens }),
-            Prompts::TokenIds { input_tokens, vocabulary_size, first_id } => {
-                Ok(Self::TokenIds { input_tokens, vocabulary_size, first_id })
-            }
-            Prompts::Dataset { ref name, .. } => Err(ScheduleError::Dataset { name: name.clone() }),
-        }
-    }
+/// Requests with such prompts, all of the same lengths.
+#[derive(Debug)]
+pub(crate) struct DrawnSource {
+    pub(crate) kind: Drawn,
+    pub(crate) output_tokens: u32,
+    pub(crate) draws: Draws,
+}
 
-    pub(crate) fn input_tokens(self) -> u32 {
+impl Source for DrawnSource {
+    fn next(&mut self) -> Result<Request, DatasetError> {
+        let content = self.kind.draw(&mut self.draws);
+        Ok(Request::new(content, self.kind.input_tokens(), self.output_tokens))
+    }
+}
+
+impl Drawn {
+    fn input_tokens(self) -> u32 {
         match self {
             Self::Words { input_tokens } | Self::TokenIds { input_tokens, .. } => input_tokens,
         }
@@ -40,7 +44,7 @@ impl Drawn {
         }
     }
 
-    pub(crate) fn draw(self, draws: &mut Draws) -> Content {
+    fn draw(self, draws: &mut Draws) -> Content {
         match self {
             Self::Words { input_tokens } => {
                 let mut text = String::new();

@@ -12,7 +12,8 @@ pub enum Content {
     Ids(Vec<u32>),
     /// The messages of a chat, a JSON array.
     Messages(Value),
-    /// The next message of the user in a conversation; the turns before it, with the model's own answers, go before it.
+    /// What comes next in a conversation: text is a message of the user, a JSON array holds several messages. The turns
+    /// before it, with the model's own answers, go before it.
     Turn(Value),
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use isobench_loadgen::cancel::Cancel;
 use isobench_loadgen::client::{Client, LoadOptions, PhaseSummary};
 use isobench_loadgen::clock::Clock;
-use isobench_loadgen::schedule::Schedule;
+use isobench_loadgen::schedule::{Resources, Schedule};
 use isobench_loadgen::target::Target;
 use isobench_schema::record::{Phase, RequestRecord};
 use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
@@ -45,7 +45,7 @@ pub(crate) fn one_by_one(requests: u32) -> Workload {
 }
 
 pub(crate) fn patient() -> LoadOptions {
-    LoadOptions { request_timeout: LONG, stall_timeout: LONG }
+    LoadOptions::new(LONG, LONG)
 }
 
 /// Starts a server that gives connection number N (from 0) to `serve`; returns its URL.
@@ -133,7 +133,7 @@ pub(crate) async fn load_until(
     options: LoadOptions,
     cancel: Cancel,
 ) -> (Vec<RequestRecord>, PhaseSummary) {
-    let schedule = Schedule::new(workload, 7, Phase::Measure).unwrap();
+    let schedule = Schedule::new(workload, 7, Phase::Measure, &Resources::default()).unwrap().into();
     let client = Client::new(Target::parse(url, "tiny").unwrap(), options, Clock::start(), cancel);
     let mut records = Vec::new();
     let sink = |record| {

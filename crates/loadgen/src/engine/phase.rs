@@ -1,0 +1,369 @@
+//! A worker's share of one phase: when what is begun, and what follows what.
+
+use std::collections::VecDeque;
+use std::io;
+
+use isobench_schema::record::RequestRecord;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventFlags};
+use rustix::io::Errno;
+
+use super::connection::Stage;
+use super::flight::{Flight, Run};
+use super::lag::Lag;
+use super::processor::Times;
+use super::realtime::Realtime;
+use super::releases::Wait;
+use super::table::Key;
+use super::work::Work;
+use super::worker::{TIMER, Worker, WorkerReport};
+use super::{Records, reading};
+use crate::clock::nanoseconds;
+use crate::failing::failure;
+use crate::schedule::Pace;
+use crate::target::HttpVersion;
+
+/// How often it is looked whether the load is to be stopped, at least.
+const TICK_NS: u64 = 10_000_000;
+/// How many sockets one look at the kernel names at most.
+const MOST_EVENTS: usize = 512;
+/// How long connections may take that are opened before the phase begins.
+const PRECONNECT_NS: u64 = 5_000_000_000;
+
+/// One worker's share of a phase under way.
+pub(super) struct PhaseRun<'a> {
+    pub(super) worker: &'a mut Worker,
+    pub(super) work: &'a Work,
+    records: Records,
+    pub(super) realtime: Realtime,
+    pub(super) lag: Lag,
+    pub(super) reads: u64,
+    pub(super) reconnects: u32,
+    pub(super) opened: u64,
+    /// Runs that are begun at once, with the times at which they should have been; `None` is now.
+    pub(super) ready: VecDeque<(Option<u64>, Run)>,
+    /// Runs whose time has come while too many requests are under way.
+    queue: VecDeque<(u64, Run)>,
+    under_way: usize,
+    most_under_way: Option<usize>,
+    /// The next head of an open loop, and the phase's start.
+    next_head: usize,
+    start_ns: u64,
+    check_ns: u64,
+    checked_ns: u64,
+    events: Vec<Event>,
+}
+
+impl<'a> PhaseRun<'a> {
+    pub(super) fn new(worker: &'a mut Worker, work: &'a Work, records: Records) -> Self {
+        let options = &work.context.options;
+        let check = options.request_timeout.min(options.stall_timeout) / 8;
+        let next_head = worker.number;
+        let most_under_way = work.most_under_way(worker.number);
+        Self {
+            realtime: Realtime::now(&work.context.clock),
+            worker,
+            work,
+            records,
+            lag: Lag::new(),
+            reads: 0,
+            reconnects: 0,
+            opened: 0,
+            ready: VecDeque::new(),
+            queue: VecDeque::new(),
+            under_way: 0,
+            most_under_way,
+            next_head,
+            start_ns: 0,
+            check_ns: nanoseconds(check).clamp(1_000_000, 50_000_000),
+            checked_ns: 0,
+            events: Vec::with_capacity(MOST_EVENTS),
+        }
+    }
+
+    /// Runs the share to its end.
+    pub(super) fn run(mut self) -> io::Result<WorkerReport> {
+        // The others wait for this worker too, whatever comes of its connections.
+        let prepared = self.preconnect();
+        self.work.ready.wait();
+        prepared?;
+        let times = Times::now();
+        self.start_ns = self.work.start_ns();
+        self.fill();
+        loop {
+            let now_ns = self.now_ns();
+            if self.stop_if_asked() {
+                break;
+            }
+            self.release_due(now_ns)?;
+            if self.is_done() {
+                break;
+            }
+            self.check(now_ns)?;
+            self.look(now_ns)?;
+        }
+        let Times { busy_ns, waited_ns } = times.since();
+        Ok(WorkerReport {
+            lag: self.lag,
+            reads: self.reads,
+            busy_ns,
+            waited_ns,
+            reconnects: self.reconnects,
+            connections: self.opened,
+        })
+    }
+
+    pub(super) fn now_ns(&self) -> u64 {
+        self.work.context.clock.now_ns()
+    }
+
+    /// Opens the connections of a closed loop before its clock starts: an engine isn't slower because a client connects.
+    ///
+    /// With TLS or HTTP/2 one connection is opened before any loop, which shows what the server speaks: in HTTP/2 it is
+    /// enough.
+    fn preconnect(&mut self) -> io::Result<()> {
+        let endpoint = self.work.context.target.endpoint();
+        let may_multiplex = match endpoint.http() {
+            HttpVersion::Http1 => false,
+            HttpVersion::Auto => endpoint.secure().is_some(),
+            HttpVersion::Http2 => true,
+        };
+        if may_multiplex && self.worker.idle.is_empty() && self.worker.multiplexed.is_empty() {
+            self.open(None)?;
+            self.finish_connecting()?;
+        }
+        let Pace::Closed { concurrency, .. } = self.work.schedule.pace() else { return Ok(()) };
+        if !self.worker.multiplexed.is_empty() {
+            return Ok(());
+        }
+        let slots = usize::try_from(concurrency).unwrap_or(usize::MAX).min(self.work.heads());
+        let wanted = self.work.share(slots, self.worker.number);
+        for _ in self.worker.idle.len()..wanted {
+            self.open(None)?;
+        }
+        self.finish_connecting()
+    }
+
+    /// Waits until no connection is being made any more.
+    fn finish_connecting(&mut self) -> io::Result<()> {
+        let until_ns = self.now_ns().saturating_add(PRECONNECT_NS);
+        while self.worker.connections.iter().any(|(_, connection)| connection.stage != Stage::Open) {
+            let now_ns = self.now_ns();
+            if now_ns >= until_ns || self.is_stopped() {
+                break;
+            }
+            self.look(now_ns)?;
+        }
+        Ok(())
+    }
+
+    /// Gives each slot of a closed loop its first run.
+    fn fill(&mut self) {
+        let Pace::Closed { concurrency, ramp_ns } = self.work.schedule.pace() else { return };
+        let slots = (0..concurrency).skip(self.worker.number).step_by(self.work.workers.max(1));
+        for slot in slots {
+            let Some(index) = self.work.next_head() else { return };
+            let after = u128::from(ramp_ns) * u128::from(slot) / u128::from(concurrency.max(1));
+            match u64::try_from(after).unwrap_or(u64::MAX) {
+                0 => self.ready.push_back((None, Run::new(index))),
+                after_ns => self.worker.releases.push(self.start_ns.saturating_add(after_ns), Run::new(index)),
+            }
+        }
+    }
+
+    /// Returns the time of the next head of an open loop that is this worker's.
+    fn next_open_ns(&self) -> Option<u64> {
+        let Pace::Open { .. } = self.work.schedule.pace() else { return None };
+        let entry = self.work.entry(self.work.head(self.next_head)?)?;
+        Some(self.start_ns.saturating_add(entry.offset_ns))
+    }
+
+    /// Returns when the next run is due.
+    fn next_ns(&self) -> Option<u64> {
+        match (self.next_open_ns(), self.worker.releases.next_ns()) {
+            (Some(open), Some(waiting)) => Some(open.min(waiting)),
+            (open, waiting) => open.or(waiting),
+        }
+    }
+
+    /// Begins every run whose time has come.
+    pub(super) fn release_due(&mut self, now_ns: u64) -> io::Result<()> {
+        let mut now_ns = now_ns;
+        loop {
+            if let Some((intended_ns, run)) = self.ready.pop_front() {
+                now_ns = self.now_ns();
+                self.begin(run, intended_ns.unwrap_or(now_ns), now_ns)?;
+                continue;
+            }
+            if self.most_under_way.is_none_or(|most| self.under_way < most)
+                && let Some((intended_ns, run)) = self.queue.pop_front()
+            {
+                now_ns = self.now_ns();
+                self.begin(run, intended_ns, now_ns)?;
+                continue;
+            }
+            let (open, waiting) = (self.next_open_ns(), self.worker.releases.next_ns());
+            let due = match (open, waiting) {
+                (Some(at_ns), other) if at_ns <= now_ns && other.is_none_or(|other| at_ns <= other) => {
+                    let index = self.work.head(self.next_head);
+                    self.next_head += self.work.workers.max(1);
+                    index.map(|index| (at_ns, Run::new(index)))
+                }
+                (_, Some(at_ns)) if at_ns <= now_ns => self.worker.releases.pop(),
+                _ => None,
+            };
+            let Some((intended_ns, run)) = due else { return Ok(()) };
+            if self.most_under_way.is_some_and(|most| self.under_way >= most) {
+                self.queue.push_back((intended_ns, run));
+            } else {
+                now_ns = self.now_ns();
+                self.begin(run, intended_ns, now_ns)?;
+            }
+        }
+    }
+
+    /// Sends the request of a run, on a kept connection if there is one.
+    fn begin(&mut self, run: Run, intended_ns: u64, now_ns: u64) -> io::Result<()> {
+        let flight = Flight::new(self.work, run, intended_ns, now_ns);
+        self.under_way += 1;
+        if let Some(key) = self.roomy() {
+            return self.send_frames(key, flight);
+        }
+        match self.worker.idle.pop() {
+            Some(key) => self.send(key, flight),
+            None => self.open(Some(flight)),
+        }
+    }
+
+    /// Takes what came of a request, and goes on with its run.
+    pub(super) fn land(&mut self, flight: Flight) -> io::Result<()> {
+        self.under_way = self.under_way.saturating_sub(1);
+        let (record, mut run) = flight.land(&self.work.context);
+        let next = self.work.turn_after(run.index);
+        let is_closed = matches!(self.work.schedule.pace(), Pace::Closed { .. });
+        match (next, &record.failure) {
+            (Some(turn), None) => {
+                let think_ns = self.work.entry(turn).map_or(0, |entry| entry.think_ns);
+                if let Some(entry) = self.work.entry(run.index) {
+                    self.work.schedule.write_message(entry, &mut run.history)?;
+                }
+                reading::write_answer(&record.text, &mut run.history)?;
+                run.index = turn;
+                self.worker.releases.push(record.end_ns.saturating_add(think_ns), run);
+            }
+            (Some(_), Some(_)) => self.give_up_turns(&record),
+            (None, _) => {}
+        }
+        if is_closed && (next.is_none() || record.failure.is_some()) {
+            self.ready.extend(self.work.next_head().map(|index| (None, Run::new(index))));
+        }
+        self.hand_out(record);
+        Ok(())
+    }
+
+    /// Hands out a record of failure for each turn behind one that failed: a conversation can't go on without an answer.
+    fn give_up_turns(&mut self, failed: &RequestRecord) {
+        let mut index = failed.index;
+        while let (Some(next), Some(cause)) = (self.work.turn_after(index), &failed.failure) {
+            index = next;
+            let mut record = RequestRecord::intended(failed.phase, index, failed.end_ns);
+            if let Some(entry) = self.work.entry(index) {
+                (record.input_tokens, record.output_tokens_asked) = (entry.input_tokens, entry.output_tokens);
+                record.turn = entry.turn;
+            }
+            let message = format!("not sent, as request {} before it in its conversation failed", failed.index);
+            record.failure = Some(failure(cause.class, message));
+            self.hand_out(record);
+        }
+    }
+
+    fn hand_out(&self, record: RequestRecord) {
+        // Nobody listens any more only if the phase was given up.
+        let _ = self.records.send(record);
+    }
+
+    fn is_done(&self) -> bool {
+        self.under_way == 0
+            && self.ready.is_empty()
+            && self.queue.is_empty()
+            && self.worker.releases.is_empty()
+            && self.next_open_ns().is_none()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.work.abandoned.load(std::sync::atomic::Ordering::Relaxed) || self.work.context.cancel.cause().is_some()
+    }
+
+    /// Ends every request under way if the load was stopped; those that weren't begun have no record.
+    fn stop_if_asked(&mut self) -> bool {
+        if !self.is_stopped() {
+            return false;
+        }
+        drop(self.worker.releases.drain());
+        for key in self.worker.connections.keys() {
+            for mut flight in self.close(key) {
+                let Some(cause) = self.work.context.cancel.cause() else { continue };
+                flight.state.answer.fail_by(cause.class(), cause.message());
+                self.hand_out(flight.land(&self.work.context).0);
+            }
+        }
+        self.worker.idle.clear();
+        true
+    }
+
+    /// Ends the requests that have missed a deadline.
+    fn check(&mut self, now_ns: u64) -> io::Result<()> {
+        if now_ns < self.checked_ns.saturating_add(self.check_ns) {
+            return Ok(());
+        }
+        self.checked_ns = now_ns;
+        self.realtime = Realtime::now(&self.work.context.clock);
+        let options = &self.work.context.options;
+        let due = |flight: &Flight| flight.overdue(options, now_ns).is_some() || flight.is_drained(now_ns);
+        let connections = self.worker.connections.iter();
+        let late: Vec<Key> =
+            connections.filter(|(_, connection)| connection.flights().any(due)).map(|(key, _)| key).collect();
+        for key in late {
+            for mut flight in self.give_up(key, due)? {
+                if let Some(overdue) = flight.overdue(options, now_ns) {
+                    flight.state.answer.fail_by(overdue.class, overdue.message);
+                }
+                self.land(flight)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for sockets and for the next run's time, and takes what has come.
+    fn look(&mut self, now_ns: u64) -> io::Result<()> {
+        let timeout = match self.worker.releases.arm(self.next_ns(), now_ns)? {
+            Wait::Awake => Timespec::default(),
+            Wait::Asleep => Timespec { tv_sec: 0, tv_nsec: TICK_NS.min(self.check_ns).cast_signed() },
+        };
+        let mut events = std::mem::take(&mut self.events);
+        events.clear();
+        match epoll::wait(&self.worker.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for event in &events {
+            let (data, flags) = (event.data.u64(), event.flags);
+            if data == TIMER {
+                continue;
+            }
+            let key = Key::from_bits(data);
+            if flags.contains(EventFlags::OUT) {
+                self.writable(key)?;
+            }
+            if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+                let at_ns = self.readable(key)?;
+                // A run that has come due while many sockets were read doesn't wait for the last of them.
+                if !self.ready.is_empty() || self.next_ns().is_some_and(|next_ns| next_ns <= at_ns) {
+                    self.release_due(at_ns)?;
+                }
+            }
+        }
+        self.events = events;
+        Ok(())
+    }
+}

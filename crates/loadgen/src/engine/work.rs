@@ -1,0 +1,135 @@
+//! What the workers of a phase share: the requests, who takes which, and how they begin.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, OnceLock};
+
+use isobench_schema::workload::Api;
+
+use super::Context;
+use crate::schedule::{Entry, Pace, Schedule};
+
+/// One phase's work.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub(crate) context: Arc<Context>,
+    pub(crate) schedule: Arc<Schedule>,
+    /// The path of every request, and what it accepts.
+    pub(crate) path: String,
+    /// See `path`.
+    pub(crate) accept: &'static str,
+    /// The head of every request in HTTP/1.1, up to the value of its last header, the body's length.
+    pub(crate) head: Vec<u8>,
+    /// The first turns of conversations; `None` if every request stands for itself.
+    heads: Option<Vec<u32>>,
+    /// The next head of a closed loop.
+    next: AtomicUsize,
+    pub(crate) workers: usize,
+    /// All workers are ready.
+    pub(crate) ready: Barrier,
+    start_ns: OnceLock<u64>,
+    /// Nobody waits for the phase any more.
+    pub(crate) abandoned: AtomicBool,
+}
+
+impl Work {
+    pub(crate) fn new(context: Arc<Context>, schedule: Arc<Schedule>, workers: usize) -> Self {
+        let entries = schedule.entries();
+        let heads = entries.iter().any(|entry| entry.turn.is_some()).then(|| {
+            let is_head = |entry: &Entry| entry.turn.is_none_or(|turn| turn.turn == 0);
+            (0..).zip(entries).filter(|(_, entry)| is_head(entry)).map(|(index, _)| index).collect()
+        });
+        let (route, accept) = match schedule.api() {
+            Api::Completions => ("/v1/completions", "text/event-stream"),
+            Api::Chat => ("/v1/chat/completions", "text/event-stream"),
+            Api::Embeddings => ("/v1/embeddings", "application/json"),
+        };
+        let path = context.target.endpoint().path(route);
+        Self {
+            head: head(&context, &path, accept),
+            path,
+            accept,
+            context,
+            schedule,
+            heads,
+            next: AtomicUsize::new(0),
+            workers,
+            ready: Barrier::new(workers),
+            start_ns: OnceLock::new(),
+            abandoned: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the number of heads.
+    pub(crate) fn heads(&self) -> usize {
+        self.heads.as_ref().map_or(self.schedule.entries().len(), Vec::len)
+    }
+
+    /// Returns the request that the head at `place` is.
+    pub(crate) fn head(&self, place: usize) -> Option<u32> {
+        match &self.heads {
+            Some(heads) => heads.get(place).copied(),
+            None => u32::try_from(place).ok().filter(|_| place < self.schedule.entries().len()),
+        }
+    }
+
+    /// Returns the next head of a closed loop.
+    pub(crate) fn next_head(&self) -> Option<u32> {
+        self.head(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Returns a request.
+    pub(crate) fn entry(&self, index: u32) -> Option<&Entry> {
+        self.schedule.entries().get(usize::try_from(index).ok()?)
+    }
+
+    /// Returns the turn that follows the request at `index` in its conversation.
+    pub(crate) fn turn_after(&self, index: u32) -> Option<u32> {
+        let turn = self.entry(index)?.turn?;
+        let next = index.checked_add(1)?;
+        let follows = |other: &Entry| other.turn.is_some_and(|other| other.session == turn.session && other.turn > 0);
+        self.entry(next).filter(|entry| follows(entry)).map(|_| next)
+    }
+
+    /// Returns how many of `total` fall to the worker `number`, as evenly as can be.
+    pub(crate) fn share(&self, total: usize, number: usize) -> usize {
+        let workers = self.workers.max(1);
+        total / workers + usize::from(number < total % workers)
+    }
+
+    /// Returns the most requests under way that the worker `number` may have, if there is a bound.
+    pub(crate) fn most_under_way(&self, number: usize) -> Option<usize> {
+        match self.schedule.pace() {
+            Pace::Closed { .. } | Pace::Open { max_in_flight: None } => None,
+            Pace::Open { max_in_flight: Some(most) } => {
+                Some(self.share(usize::try_from(most).unwrap_or(usize::MAX), number))
+            }
+        }
+    }
+
+    /// Returns the phase's start, which is when the first worker asks for it after all were ready.
+    pub(crate) fn start_ns(&self) -> u64 {
+        *self.start_ns.get_or_init(|| self.context.clock.now_ns())
+    }
+
+    /// Returns the phase's start if it has begun.
+    pub(crate) fn started_ns(&self) -> Option<u64> {
+        self.start_ns.get().copied()
+    }
+}
+
+/// Returns the head of every request. Nothing in it names the client, so that a server can't treat it in its own way.
+fn head(context: &Context, path: &str, accept: &str) -> Vec<u8> {
+    let host = context.target.endpoint().host();
+    let mut head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nAccept: {accept}\r\nAccept-Encoding: identity\r\nContent-Type: \
+         application/json\r\n"
+    );
+    for (name, value) in context.target.headers() {
+        head.push_str(name);
+        head.push_str(": ");
+        head.push_str(value);
+        head.push_str("\r\n");
+    }
+    head.push_str("Content-Length: ");
+    head.into_bytes()
+}

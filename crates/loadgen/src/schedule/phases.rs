@@ -1,0 +1,64 @@
+//! The schedules of all phases of one launch.
+
+use std::sync::Arc;
+
+use isobench_schema::ids::Digest;
+use isobench_schema::record::Phase;
+use isobench_schema::workload::Workload;
+use sha2::{Digest as _, Sha256};
+
+use super::{Resources, Schedule, ScheduleError};
+
+/// The schedules of all phases of one launch.
+#[derive(Debug)]
+pub struct Schedules {
+    first: Arc<Schedule>,
+    probe_before: Arc<Schedule>,
+    warm_up: Arc<Schedule>,
+    measure: Arc<Schedule>,
+    probe_after: Arc<Schedule>,
+}
+
+impl Schedules {
+    /// Returns the schedules of every phase.
+    ///
+    /// # Errors
+    /// Returns what in the workload can't be sent, or can't be sent with these resources.
+    pub fn new(workload: &Workload, seed: u64, resources: &Resources) -> Result<Self, ScheduleError> {
+        Self::of(|phase| Schedule::new(workload, seed, phase, resources))
+    }
+
+    /// Returns the schedules that `make` gives for each phase.
+    pub(crate) fn of<E>(mut make: impl FnMut(Phase) -> Result<Schedule, E>) -> Result<Self, E> {
+        Ok(Self {
+            first: make(Phase::First)?.into(),
+            probe_before: make(Phase::ProbeBefore)?.into(),
+            warm_up: make(Phase::WarmUp)?.into(),
+            measure: make(Phase::Measure)?.into(),
+            probe_after: make(Phase::ProbeAfter)?.into(),
+        })
+    }
+
+    /// Returns the schedule of `phase`.
+    pub fn phase(&self, phase: Phase) -> &Arc<Schedule> {
+        match phase {
+            Phase::First => &self.first,
+            Phase::ProbeBefore => &self.probe_before,
+            Phase::WarmUp => &self.warm_up,
+            Phase::Measure => &self.measure,
+            Phase::ProbeAfter => &self.probe_after,
+        }
+    }
+
+    /// Returns the digest of all prompts, lengths, times and sampling fields of warm-up and window, and of the tokenizer
+    /// where one is needed.
+    ///
+    /// It is equal for all arms of a block; the model's name and the server's address are no part of it.
+    pub fn digest(&self) -> Digest {
+        let mut hasher = Sha256::new();
+        for schedule in [&self.warm_up, &self.measure] {
+            hasher.update(schedule.digest.as_str());
+        }
+        Digest::finish(hasher)
+    }
+}

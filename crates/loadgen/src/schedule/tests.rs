@@ -1,0 +1,164 @@
+//! Tests of schedules.
+
+use super::words::WORDS;
+use super::*;
+use isobench_schema::workload::{Arrival, Prompts};
+use isobench_schema::workload::{Probes, WorkloadKind};
+use serde_json::{Value, json};
+
+fn workload() -> Workload {
+    Workload {
+        kind: WorkloadKind::Serving,
+        api: Api::Completions,
+        requests: 20,
+        prompts: Prompts::Words { input_tokens: 12 },
+        output_tokens: 16,
+        ignore_eos: true,
+        temperature: 0.5,
+        arrival: Arrival::closed(4),
+        max_in_flight: None,
+        warm_up_requests: 3,
+        probes: Probes { count: 2, output_tokens: 5 },
+        counter: TokenCounter::Whitespace,
+        extra_body: [("top_p".to_owned(), json!(0.9))].into(),
+    }
+}
+
+fn none() -> Resources {
+    Resources::default()
+}
+
+fn bodies(workload: &Workload, seed: u64, phase: Phase) -> Vec<Value> {
+    let schedule = Schedule::new(workload, seed, phase, &none()).unwrap();
+    let body = |entry| {
+        let mut bytes = Vec::new();
+        schedule.write_body(entry, "m", &[], &mut bytes).unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    };
+    schedule.entries().iter().map(body).collect()
+}
+
+#[test]
+fn the_list_has_enough_different_words() {
+    let sorted: std::collections::BTreeSet<_> = WORDS.iter().collect();
+    assert_eq!(sorted.len(), WORDS.len());
+    assert!(WORDS.len() >= 300);
+    assert!(WORDS.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_lowercase())));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    let digest = |seed| Schedules::new(&workload(), seed, &none()).unwrap().digest();
+    assert_eq!(digest(1), digest(1));
+    assert_ne!(digest(1), digest(2));
+    let mut longer = workload();
+    longer.output_tokens += 1;
+    assert_ne!(Schedules::new(&longer, 1, &none()).unwrap().digest(), digest(1));
+    assert_eq!(bodies(&workload(), 1, Phase::Measure), bodies(&workload(), 1, Phase::Measure));
+}
+
+#[test]
+fn probes_are_greedy_and_the_same_before_and_after_in_every_block() {
+    let before = bodies(&workload(), 1, Phase::ProbeBefore);
+    assert_eq!(before, bodies(&workload(), 2, Phase::ProbeAfter));
+    assert_eq!(before.len(), 2);
+    assert_eq!((&before[0]["temperature"], &before[0]["max_tokens"]), (&json!(0.0), &json!(5)));
+}
+
+#[test]
+fn warm_up_and_window_share_no_prompt() {
+    let warm_up = bodies(&workload(), 1, Phase::WarmUp);
+    let measure = bodies(&workload(), 1, Phase::Measure);
+    assert!(measure.iter().all(|body| warm_up.iter().all(|other| other["prompt"] != body["prompt"])));
+}
+
+#[test]
+fn a_completions_body_asks_for_exact_lengths_and_usage() {
+    let body = &bodies(&workload(), 1, Phase::Measure)[0];
+    let prompt = body["prompt"].as_str().unwrap();
+    assert_eq!(prompt.split(' ').count(), 12);
+    let expected = json!({
+        "model": "m", "prompt": prompt, "max_tokens": 16, "min_tokens": 16, "ignore_eos": true,
+        "temperature": 0.5, "top_p": 0.9, "stream": true, "stream_options": {"include_usage": true},
+    });
+    assert_eq!(body, &expected);
+}
+
+#[test]
+fn a_chat_body_has_one_message_and_no_fields_beyond_those_asked_for() {
+    let workload = Workload {
+        api: Api::Chat,
+        ignore_eos: false,
+        counter: TokenCounter::TokenIds,
+        extra_body: [].into(),
+        ..workload()
+    };
+    let body = &bodies(&workload, 1, Phase::First)[0];
+    let content = body["messages"][0]["content"].as_str().unwrap();
+    assert_eq!(content.split(' ').count(), 8);
+    let expected = json!({
+        "model": "m", "messages": [{"role": "user", "content": content}], "max_tokens": 8, "temperature": 0.0,
+        "stream": true, "stream_options": {"include_usage": true}, "return_token_ids": true,
+    });
+    assert_eq!(body, &expected);
+}
+
+#[test]
+fn token_ids_stay_in_their_range_and_go_out_as_numbers() {
+    let prompts = Prompts::TokenIds { input_tokens: 50, vocabulary_size: 20, first_id: 10 };
+    let bodies = bodies(&Workload { prompts, ..workload() }, 1, Phase::Measure);
+    let ids: Vec<u64> =
+        bodies.iter().flat_map(|b| b["prompt"].as_array().unwrap()).map(|id| id.as_u64().unwrap()).collect();
+    assert_eq!(ids.len(), 1000);
+    assert_eq!((ids.iter().min(), ids.iter().max()), (Some(&10), Some(&19)));
+}
+
+#[test]
+fn open_loop_times_rise_at_the_rate_asked_for() {
+    for burstiness in [0.5, 1.0, 4.0] {
+        let arrival = Arrival::Open { rate_per_s: 50.0, burstiness };
+        let schedule =
+            Schedule::new(&Workload { arrival, requests: 20_000, ..workload() }, 9, Phase::Measure, &none()).unwrap();
+        let times: Vec<u64> = schedule.entries().iter().map(|entry| entry.offset_ns).collect();
+        assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
+        let last_s = std::time::Duration::from_nanos(*times.last().unwrap()).as_secs_f64();
+        assert!((last_s / 400.0 - 1.0).abs() < 0.03, "{burstiness}: {last_s}");
+    }
+}
+
+fn check_refused(change: impl FnOnce(&mut Workload), expected: &str) {
+    let mut workload = workload();
+    change(&mut workload);
+    assert_eq!(Schedules::new(&workload, 1, &none()).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn a_workload_that_cannot_be_sent_is_refused_by_name() {
+    check_refused(|w| w.arrival = Arrival::closed(0), "the workload's `concurrency` is 0, but it must be at least 1");
+    check_refused(
+        |w| w.arrival = Arrival::Open { rate_per_s: -1.0, burstiness: 1.0 },
+        "the workload's `rate-per-s` is -1, but it must be a finite number above 0",
+    );
+    check_refused(
+        |w| w.arrival = Arrival::Open { rate_per_s: 1.0, burstiness: f64::NAN },
+        "the workload's `burstiness` is NaN, but it must be a finite number above 0",
+    );
+    check_refused(
+        |w| w.prompts = Prompts::TokenIds { input_tokens: 1, vocabulary_size: 5, first_id: 5 },
+        "the workload's `first-id` is 5, but it must be below the vocabulary size",
+    );
+    check_refused(|w| w.output_tokens = 0, "the workload's `output-tokens` is 0, but it must be at least 1");
+    for field in ["stream", "max_tokens", "prompt", "n", "echo", "max_completion_tokens"] {
+        check_refused(
+            |w| drop(w.extra_body.insert(field.to_owned(), json!(1))),
+            &format!("the workload's extra body sets `{field}`, which the load client controls"),
+        );
+    }
+    check_refused(
+        |w| {
+            w.api = Api::Chat;
+            w.prompts = Prompts::TokenIds { input_tokens: 1, vocabulary_size: 5, first_id: 0 };
+        },
+        "prompts of token ids can't be sent to the chat interface: use `words` prompts or the completions interface",
+    );
+}
