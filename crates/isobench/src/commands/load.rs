@@ -19,7 +19,7 @@ use isobench_schema::ids::{ArmId, BlockId, LaunchId, TaskId};
 use isobench_schema::measurement::MetricName;
 use isobench_schema::record::Phase;
 use isobench_schema::units::Seconds;
-use isobench_schema::workload::{Api, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
+use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
 use serde::Serialize;
 
 use super::Context;
@@ -98,10 +98,16 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
             seconds: None,
         };
         let meter = Arc::new(Mutex::new(LoadMeter::new(expected, Instant::now())));
+        let mut left = u64::try_from(schedule.entries().len()).unwrap_or(u64::MAX);
         let view = (!args.output.no_live).then(|| LoadView::start(context.terminal, Arc::clone(&meter)));
         let summary = runtime.block_on(limits.over(client.run_phase(schedule, |record| {
             if let Ok(mut meter) = meter.lock() {
-                meter.record(&record, Instant::now());
+                let now = Instant::now();
+                meter.record(&record, now);
+                left = left.saturating_sub(1);
+                if let Arrival::Closed { concurrency, .. } = workload.arrival {
+                    meter.note_in_flight(u64::from(concurrency).min(left), now);
+                }
             }
             writer.write(&record)
         })));

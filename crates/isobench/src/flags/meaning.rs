@@ -169,15 +169,12 @@ impl<'k> Draft<'k> {
             self.say(option, own, Some(value), note);
             return;
         }
-        match flag.values.get(&value) {
-            Some(ours) => {
-                let differs = *ours != value && !value.starts_with("openai");
-                self.say(option, own, Some(ours.clone()), note.filter(|_| differs));
-            }
-            None => {
-                let known: Vec<&str> = flag.values.keys().map(String::as_str).collect();
-                self.refuse(option, &format!("`{value}` isn't spoken here; known are {}", known.join(", ")));
-            }
+        if let Some(ours) = flag.values.get(&value) {
+            let differs = *ours != value && !value.starts_with("openai");
+            self.say(option, own, Some(ours.clone()), note.filter(|_| differs));
+        } else {
+            let known: Vec<&str> = flag.values.keys().map(String::as_str).collect();
+            self.refuse(option, &format!("`{value}` isn't spoken here; known are {}", known.join(", ")));
         }
     }
 
