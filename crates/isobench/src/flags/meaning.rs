@@ -77,7 +77,10 @@ impl<'k> Draft<'k> {
             }
             let counts = self.flags.get(name).is_some_and(|flag| match &flag.meaning {
                 Meaning::Becomes(_) | Meaning::PartOf(_) => true,
-                Meaning::DatasetOption => !flag.of_datasets.is_empty(),
+                // What is nothing, once or off is so here too.
+                Meaning::DatasetOption => {
+                    !flag.of_datasets.is_empty() && !matches!(default.as_str(), "0" | "1" | "1.0" | "False")
+                }
                 Meaning::Body(_) | Meaning::Ignored(_) | Meaning::Refused(_) => false,
             });
             if counts && !NO_DEFAULTS.contains(&name.as_str()) {
