@@ -67,6 +67,7 @@ pub(crate) struct LoadMeter {
     failures: BTreeMap<String, u64>,
     lag_us: Histogram<u32>,
     seconds: VecDeque<Second>,
+    busy_share: Option<f64>,
 }
 
 impl LoadMeter {
@@ -81,6 +82,7 @@ impl LoadMeter {
             failures: BTreeMap::new(),
             lag_us,
             seconds: VecDeque::new(),
+            busy_share: None,
         }
     }
 
@@ -110,6 +112,11 @@ impl LoadMeter {
                 }
             }
         }
+    }
+
+    /// Takes in how busy the busiest thread is, from 0 to 1.
+    pub(crate) fn note_busy(&mut self, share: f64) {
+        self.busy_share = Some(share);
     }
 
     /// Takes in how many requests are under way.
@@ -164,7 +171,7 @@ impl LoadMeter {
             itl: self.latency(&moment, elapsed, |second| &second.itl_us),
             failures: self.failures.iter().map(|(kind, count)| (kind.clone(), *count)).collect(),
             lag_p99_ms: quantile(&self.lag_us, 0.99),
-            busy_share: None,
+            busy_share: self.busy_share,
         }
     }
 

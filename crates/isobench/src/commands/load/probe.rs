@@ -88,11 +88,11 @@ fn ask(server: &Server, api: Api, counter: TokenCounter, runtime: &Runtime) -> R
         counter,
         extra_body: BTreeMap::new(),
     };
-    let schedule = Schedule::new(&workload, 1, Phase::First, &Resources::default()).exit(Exit::Error)?;
+    let schedule = Arc::new(Schedule::new(&workload, 1, Phase::First, &Resources::default()).exit(Exit::Error)?);
     let options = LoadOptions::new(PATIENCE, PATIENCE);
     let client = Client::new(server.target.clone(), options, Clock::start(), Cancel::new());
     let mut answered = None;
-    let sent = client.run_phase(&Arc::new(schedule), |record| {
+    let sent = client.run_phase(&schedule, |record| {
         answered = Some(record);
         Ok(())
     });
