@@ -1,6 +1,6 @@
 //! Reads the records of a million requests of 128 tokens, made up on the way, and says how long it took and how much memory
 //! it needed: `cargo run --release -p isobench-analysis --example million_requests [REQUESTS] [TOKENS]
-//! [SPREAD_MS]`. Gaps between tokens are spread over twice SPREAD_MS.
+//! [SPREAD_MS]`. Gaps between tokens differ by up to twice `SPREAD_MS`.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement for people, which may stop anywhere")]
 

@@ -44,6 +44,14 @@ impl Gaps {
         });
     }
 
+    /// Packs what is still gathered, and frees its room.
+    pub(crate) fn seal(&mut self) {
+        for set in [&mut self.both, &mut self.tokens, &mut self.chunks] {
+            set.pack();
+            set.gathered = Vec::new();
+        }
+    }
+
     /// Returns the inter-token latencies in milliseconds: a chunk of k tokens that comes a gap g after the chunk with tokens
     /// before it stands for k gaps of g/k.
     pub(crate) fn by_token(&self) -> GapView<'_> {
