@@ -22,6 +22,7 @@ use isobench_schema::facts::Facts;
 use isobench_schema::failure::{Charge, FailureClass, FailureStage};
 use isobench_schema::format;
 use isobench_schema::legacy::{LegacyFlag, LegacyHeader, LegacyReport, LegacySource, LegacyStatus};
+use isobench_schema::load_result::LoadResult;
 use isobench_schema::measurement::{Direction, MetricName};
 use isobench_schema::old_tables::OldTables;
 use isobench_schema::plan::{ExclusionReason, Plan};
@@ -161,6 +162,7 @@ fn formats() -> String {
                 "first line of the artifact `requests.jsonl`",
                 "client, clock and seed; one request follows on each line",
             ),
+            row(format::tag::<LoadResult>(), "output of `isobench load --json`", "the result of a load"),
             row(
                 format::tag::<BlockSpec>(),
                 "`spec.json` of a block; input of `isobench block`",
