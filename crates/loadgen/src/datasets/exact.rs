@@ -1,8 +1,8 @@
 //! Random text of an exact number of tokens.
 //!
-//! Where a tokenizer splits text at spaces, as nearly all do, the text is made of words that are one token each, by
-//! themselves and behind another word. Since no token reaches over the end of a word, each adds exactly one wherever it
-//! stands, so that parts that are drawn apart may be put together. Other tokenizers get text of any ordinary tokens: it is
+//! Where a tokenizer splits text at spaces, as nearly all do, the text is made of words that are one token each behind
+//! another word. Since no token reaches over the end of a word, each adds exactly one wherever it stands. A part begins with
+//! a word that is one token by itself, too, so that parts that are drawn apart may be put together. Other tokenizers get text of any ordinary tokens: it is
 //! decoded, tokenised again, and mended until its length is right and what was there before has kept its tokens.
 
 use std::sync::Arc;
@@ -11,10 +11,12 @@ use super::DatasetError;
 use crate::schedule::draw::Draws;
 use crate::tokenizer::{Reach, Tokenizer, WordToken};
 
-/// How many words a tokenizer must have at least, and of how many drawn ones at least one in [`SHARE`] must be good.
+/// How many words a tokenizer must have at least. Of so many that are tried one in [`SHARE`] must be good behind another, and
+/// [`LEAST_FIRST`] by themselves, too.
 const LEAST_WORDS: usize = 32;
-const TRIED: usize = 256;
+const TRIED: usize = 512;
 const SHARE: usize = 8;
+const LEAST_FIRST: usize = 4;
 
 /// The first prompts are all tokenised again, later ones now and then: what is shown for a tokenizer needs no more.
 const CHECKED: u64 = 64;
@@ -70,11 +72,15 @@ struct Words {
     anchor_id: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     Unknown,
-    Good,
+    /// It isn't one token.
     Bad,
+    /// It is one token behind another word.
+    Behind,
+    /// It is one token behind another word and by itself.
+    Anywhere,
 }
 
 impl Maker {
@@ -104,8 +110,9 @@ impl Maker {
     pub(crate) fn extend(&mut self, text: &mut ExactText, tokens: u32, draws: &mut Draws) -> Result<(), DatasetError> {
         match &mut self.kind {
             Kind::Words(words) => {
-                for _ in 0..tokens {
-                    let word = words.draw(&self.tokenizer, draws)?;
+                for place in 0..tokens {
+                    let least = if place == 0 { Found::Anywhere } else { Found::Behind };
+                    let word = words.draw(least, &self.tokenizer, draws)?;
                     if !text.text.is_empty() {
                         text.text.push(' ');
                     }
@@ -211,35 +218,47 @@ impl Words {
         // Evenly over the vocabulary, whose rare words come late.
         let count = words.list.len();
         let tried = TRIED.min(count);
-        let mut good = 0;
+        let (mut behind, mut first) = (0, 0);
         for step in 0..tried {
-            good += usize::from(words.is_good(step * count / tried, tokenizer)?);
+            let found = words.found(step * count / tried, tokenizer)?;
+            behind += usize::from(found >= Found::Behind);
+            first += usize::from(found >= Found::Anywhere);
         }
-        Ok((good >= LEAST_WORDS.min(tried) / 2 && good * SHARE >= tried).then_some(words))
+        Ok((behind * SHARE >= tried && first >= LEAST_FIRST).then_some(words))
     }
 
-    /// Draws a word that is one token.
-    fn draw(&mut self, tokenizer: &Tokenizer, draws: &mut Draws) -> Result<&str, DatasetError> {
+    /// Draws a word of which at least so much is found.
+    fn draw(&mut self, least: Found, tokenizer: &Tokenizer, draws: &mut Draws) -> Result<&str, DatasetError> {
         let bound = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
         for _ in 0..SOUGHT {
             let place = draws.below(bound) as usize;
-            if self.is_good(place, tokenizer)? {
+            if self.found(place, tokenizer)? >= least {
                 return Ok(self.list.get(place).map_or("", |word| &word.word));
             }
         }
         Err(DatasetError::NotExact { tokens: 1, path: tokenizer.path().to_owned() })
     }
 
-    /// Returns whether a word is one token, both by itself and behind another word that stays the same.
-    fn is_good(&mut self, place: usize, tokenizer: &Tokenizer) -> Result<bool, DatasetError> {
-        let (Some(word), Some(found)) = (self.list.get(place), self.found.get_mut(place)) else { return Ok(false) };
+    /// Returns what is found of a word: whether it is one token behind another word, which must stay the same, and by
+    /// itself.
+    fn found(&mut self, place: usize, tokenizer: &Tokenizer) -> Result<Found, DatasetError> {
+        let (Some(word), Some(found)) = (self.list.get(place), self.found.get_mut(place)) else {
+            return Ok(Found::Bad);
+        };
         if *found == Found::Unknown {
-            let alone = tokenizer.count(&word.word)? == 1;
             let behind = tokenizer.encode(&format!("{} {}", self.anchor, word.word))?;
-            let is_good = alone && matches!(behind.as_slice(), [first, _] if *first == self.anchor_id);
-            *found = if is_good { Found::Good } else { Found::Bad };
+            *found = match behind.as_slice() {
+                [first, _] if *first == self.anchor_id => {
+                    if tokenizer.count(&word.word)? == 1 {
+                        Found::Anywhere
+                    } else {
+                        Found::Behind
+                    }
+                }
+                _ => Found::Bad,
+            };
         }
-        Ok(*found == Found::Good)
+        Ok(*found)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::words::WORDS;
 use super::*;
-use isobench_schema::workload::{Arrival, Prompts};
+use isobench_schema::workload::{Arrival, Prompts, Stage};
 use isobench_schema::workload::{Probes, WorkloadKind};
 use serde_json::{Value, json};
 
@@ -160,5 +160,44 @@ fn a_workload_that_cannot_be_sent_is_refused_by_name() {
             w.prompts = Prompts::TokenIds { input_tokens: 1, vocabulary_size: 5, first_id: 0 };
         },
         "prompts of token ids can't be sent to the chat interface: use `words` prompts or the completions interface",
+    );
+}
+
+#[test]
+fn arrivals_and_sampling_fields_that_make_no_sense_are_refused_by_name() {
+    let stage = |seconds, from_per_s, to_per_s| Stage { seconds, from_per_s, to_per_s };
+    let stages = |stages: &[Stage]| Arrival::Stages { stages: stages.to_vec(), burstiness: Some(1.0) };
+    for (arrival, expected) in [
+        (stages(&[]), "`stages` is empty, but it must be at least one stage"),
+        (stages(&[stage(0.0, 1.0, 1.0)]), "`stages[0].seconds` is 0, but it must be a finite number above 0"),
+        (
+            stages(&[stage(1.0, 1.0, 1.0), stage(1.0, f64::NAN, 1.0)]),
+            "`stages[1].from-per-s` is NaN, but it must be a finite number that is not negative",
+        ),
+        (stages(&[stage(1.0, 5.0, 0.0)]), "`stages[0].to-per-s` is 0, but it must be above 0 in the last stage"),
+        (Arrival::Bursts { size: 0, period_s: 1.0 }, "`size` is 0, but it must be at least 1"),
+        (Arrival::Constant { rate_per_s: 0.0 }, "`rate-per-s` is 0, but it must be a finite number above 0"),
+        (Arrival::Trace { speed: 0.0 }, "`speed` is 0, but it must be a finite number above 0"),
+    ] {
+        check_refused(|w| w.arrival = arrival, &format!("the workload's {expected}"));
+    }
+    for (field, value, rule) in [
+        ("top_p", json!(0), "above 0 and at most 1"),
+        ("top_k", json!(-2), "a whole number from -1"),
+        ("min_p", json!("x"), "from 0 to 1"),
+        ("presence_penalty", json!(3), "from -2 to 2"),
+        ("repetition_penalty", json!(0), "above 0"),
+        ("stop", json!([1]), "a text or a list of texts"),
+    ] {
+        let expected = format!("the workload's extra body sets `{field}` to {value}, but it must be {rule}");
+        check_refused(|w| drop(w.extra_body.insert(field.to_owned(), value)), &expected);
+    }
+    let fine = json!({ "top_p": 1, "top_k": -1, "min_p": 0, "frequency_penalty": -2, "stop": ["a"], "seed": 7 });
+    let extra_body = fine.as_object().unwrap().clone().into_iter().collect();
+    assert!(Schedules::new(&Workload { extra_body, ..workload() }, 1, &none()).is_ok());
+    check_refused(
+        |w| w.arrival = Arrival::Trace { speed: 1.0 },
+        "the arrivals are those of a trace, but prompts of words have no times: use a dataset of a trace (`mooncake`, `azure`, \
+         `burstgpt`, `timed`) or another arrival",
     );
 }

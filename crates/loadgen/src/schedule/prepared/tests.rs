@@ -118,13 +118,14 @@ fn another_workload_tokenizer_or_file_is_prepared_anew() {
     assert!(matches!(cache.schedules(&scene.workload, 5, &scene.resources), Err(ScheduleError::Dataset(_))));
 }
 
+type Damage = fn(&mut Vec<u8>);
+
 #[test]
 fn a_damaged_file_is_made_anew() {
     let scene = Scene::new("random", &adapters());
     let made = scene.prepared();
     let path = scene.file();
     let whole = fs::read(&path).unwrap();
-    type Damage = fn(&mut Vec<u8>);
     let damage: [Damage; 6] = [
         Vec::clear,
         |bytes| bytes.truncate(bytes.len() - 1),
