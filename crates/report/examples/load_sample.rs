@@ -1,4 +1,4 @@
-//! Writes the pages of a sample load to the standard output, to be looked at: `html`, `paired`, `client-bound`, `sweep` for a
+//! Writes the pages of a sample load to the standard output, to be looked at: `html`, `closed`, `paired`, `client-bound`, `searched`, `sweep` for a
 //! browser, `terminal` for a terminal, and `live` draws some seconds of the live view.
 
 #[path = "../tests/report/load_sample.rs"]
@@ -26,11 +26,15 @@ fn main() -> io::Result<()> {
         None | Some("html") => page(&load_sample::result(), &options),
         Some("paired") => page(&load_sample::paired(), &options),
         Some("client-bound") => page(&load_sample::client_bound(), &options),
+        Some("closed") => page(&load_sample::closed(), &options),
+        Some("searched") => page(&load_sample::searched(), &options),
         Some("sweep") => sweep(&options),
-        Some("terminal") => [load_sample::result(), load_sample::client_bound(), load_sample::paired()]
-            .iter()
-            .map(|result| terminal::summary(result, style) + "\n")
-            .collect(),
+        Some("terminal") => {
+            [load_sample::result(), load_sample::client_bound(), load_sample::paired(), load_sample::searched()]
+                .iter()
+                .map(|result| terminal::summary(result, style) + "\n")
+                .collect()
+        }
         Some("live") => return live(),
         Some(name) => return Err(io::Error::other(format!("no sample is called `{name}`"))),
     };

@@ -1,5 +1,6 @@
 //! Loads made up for tests, and what is reported of them.
 
+mod checks;
 mod formats;
 mod report;
 

@@ -2,6 +2,7 @@
 
 mod chart;
 mod paired;
+mod search;
 mod spread;
 mod sweep;
 mod tables;
@@ -10,6 +11,7 @@ mod time;
 use isobench_schema::load_result::{LoadResult, Validity};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::checks::level_name;
 use super::terminal::{arrival, meaning};
 use crate::html::{Options, STYLE};
 use crate::number::{duration, percent, significant};
@@ -33,10 +35,11 @@ pub fn sweep_page(levels: &[SweepLevel<'_>], options: &Options) -> String {
     let plain = format!("Sweep of {model}");
     let title = clean(if options.title.is_empty() { &plain } else { &options.title });
     let markup = html! {
+        @for found in levels.iter().filter_map(|level| level.result.sweep.as_ref()) { (search::section(found)) }
         (sweep::section(levels))
         @for (index, level) in levels.iter().enumerate() {
             section.task {
-                h2 { (level.name) " " (sweep::level_name(level.level)) }
+                h2 { (level.name) " " (level_name(level.level)) }
                 (verdict(level.result))
                 (facts(level.result))
                 (tables::latencies(level.result))
@@ -80,10 +83,12 @@ fn body(result: &LoadResult) -> Markup {
             (tables::latencies(result))
         }
         @if let Some(paired) = &result.paired { (paired::section(result, paired)) }
+        @if let Some(found) = &result.sweep { (search::section(found)) }
         (time::section(result, "load"))
         (spread::section(result))
         (tables::failures(result))
         (tables::audit(result))
+        (tables::steadiness(result))
         (tables::server(result))
         (tables::workload(result))
     }
@@ -91,16 +96,12 @@ fn body(result: &LoadResult) -> Markup {
 
 /// Says first what speaks against the numbers.
 fn verdict(result: &LoadResult) -> Markup {
-    let says = |text: &String| result.findings.iter().any(|finding| finding.message.contains(text.as_str()));
-    let broken = result.audit.iter().flat_map(|audit| &audit.broken).filter(|text| !says(text));
-    let is_client = result.validity == Validity::ClientBound;
     html! {
         @if result.validity != Validity::Valid {
             div.invalid role="alert" {
                 p.word { "Invalid: " (result.validity) }
                 p { "Why: " (meaning(result.validity)) "." }
                 ul {
-                    @if is_client { @for text in broken { li { bdi { (clean(text)) } } } }
                     @for finding in &result.findings { li { bdi { (clean(&finding.to_string())) } } }
                 }
             }

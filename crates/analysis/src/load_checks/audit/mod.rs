@@ -20,10 +20,11 @@ mod places;
 mod verdict;
 
 use isobench_schema::load_checks::{Audit, Spread, TtftBias};
-use isobench_schema::record::{PhaseAudit, RequestRecord};
+use isobench_schema::record::PhaseAudit;
 use isobench_schema::workload::Arrival;
 
 use self::places::Turn;
+use crate::measure::Sample;
 use crate::stats::{Weighted, mean, real};
 
 const NS_PER_MS: f64 = 1e6;
@@ -48,17 +49,16 @@ pub struct SendTimes {
 }
 
 impl SendTimes {
-    /// Returns the times of a record.
-    pub fn of(record: &RequestRecord) -> Self {
-        let mut tokens = record.chunk_ns.iter().zip(&record.chunk_tokens).filter(|(_, count)| **count > 0);
+    /// Returns the times of a request.
+    pub(crate) fn of(sample: &Sample) -> Self {
         Self {
-            intended_ns: record.intended_ns,
-            released_ns: record.released_ns,
-            connected_ns: record.connected_ns,
-            out_ns: record.first_out_ns.or(record.sent_ns),
-            first_token_ns: tokens.next().map(|(at, _)| *at).filter(|_| record.failure.is_none()),
-            end_ns: record.end_ns,
-            is_later_turn: record.turn.is_some_and(|turn| turn.turn > 0),
+            intended_ns: sample.intended_ns,
+            released_ns: sample.released.ns(),
+            connected_ns: sample.connected.ns(),
+            out_ns: sample.out.ns(),
+            first_token_ns: sample.first_token.ns().filter(|_| sample.failure.is_none()),
+            end_ns: sample.end_ns,
+            is_later_turn: sample.is_later_turn,
         }
     }
 }
