@@ -15,7 +15,11 @@ fn read(counter: TokenCounter, stream: &[u8], size: usize, cut: bool) -> Request
     for piece in stream.chunks(size) {
         answer.push(piece, 1);
     }
-    if cut { answer.cut("the connection was cut", 2) } else { answer.end(2) }
+    if cut {
+        answer.cut("the connection was cut", 2)
+    } else {
+        answer.end(2)
+    }
     let mut record = RequestRecord::intended(Phase::Measure, 0, 0);
     answer.write(&mut record, 2);
     record

@@ -25,6 +25,7 @@ fn main() {
         requests,
         probes: 0,
         exact_length: true,
+        count_tolerance: 0.0,
         arrival: workload.arrival.clone(),
         failed_requests: 0,
         min_window_s: Seconds::new(0.0).unwrap(),

@@ -22,7 +22,6 @@ const MOST_WORKERS: i64 = 1024;
 
 /// Arguments of `load`.
 #[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line, and means nothing else")]
 pub(crate) struct LoadArgs {
     /// The server, such as `http://127.0.0.1:8000`. With nothing else, the model, the interface and a load of about half a
     /// minute are found out.
@@ -49,6 +48,7 @@ pub(crate) struct LoadArgs {
 /// Which server, and how it is spoken to.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Server")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line, and means nothing else")]
 pub(crate) struct ServerArgs {
     /// Send the same requests, interleaved, to two running servers, and report the difference between them with an
     /// interval: a single-launch, exploratory comparison and no verdict.
@@ -57,7 +57,7 @@ pub(crate) struct ServerArgs {
     /// The model's name; by default the first that the server lists.
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Adapters (LoRA) whose names take the model's place, one after the other.
+    /// Adapters (`LoRA`) whose names take the model's place, one after the other.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) lora: Vec<String>,
     /// The interface; by default the first of completions, chat and embeddings that the server answers.

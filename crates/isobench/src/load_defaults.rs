@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn tokens_are_counted_by_what_can_be_trusted_most() {
         let counter = |has_token_ids, has_tokenizer, has_usage| {
-            plan(&Probe { has_token_ids, has_tokenizer, has_usage, ..FAST }).counter
+            plan(&Probe { has_token_ids, has_usage, has_tokenizer, ..FAST }).counter
         };
         assert_eq!(counter(true, true, true), TokenCounter::TokenIds);
         assert_eq!(counter(false, true, true), TokenCounter::Tokenizer);

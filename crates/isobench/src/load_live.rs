@@ -19,7 +19,7 @@ use crate::terminal::Terminal;
 const FRAME: Duration = Duration::from_millis(200);
 const LINE: Duration = Duration::from_secs(10);
 /// Over how many seconds rates and percentiles of the moment are.
-const MOMENT_S: usize = 5;
+const MOMENT_S: u64 = 5;
 /// The longest latency of a sketch, in microseconds, and its precision in digits.
 const LONGEST_US: u64 = 3_600_000_000;
 const DIGITS: u8 = 2;
@@ -66,8 +66,8 @@ pub(crate) struct LoadMeter {
     in_flight: u64,
     failures: BTreeMap<String, u64>,
     lag_us: Histogram<u32>,
-    busy_share: Option<f64>,
     seconds: VecDeque<Second>,
+    busy_share: Option<f64>,
 }
 
 impl LoadMeter {
@@ -81,8 +81,8 @@ impl LoadMeter {
             in_flight: 0,
             failures: BTreeMap::new(),
             lag_us,
-            busy_share: None,
             seconds: VecDeque::new(),
+            busy_share: None,
         }
     }
 
@@ -114,16 +114,16 @@ impl LoadMeter {
         }
     }
 
+    /// Takes in how busy the busiest thread is, from 0 to 1.
+    pub(crate) fn note_busy(&mut self, share: f64) {
+        self.busy_share = Some(share);
+    }
+
     /// Takes in how many requests are under way.
     pub(crate) fn note_in_flight(&mut self, in_flight: u64, now: Instant) {
         self.in_flight = in_flight;
         let sent = self.sent();
         self.second(now).sent = sent;
-    }
-
-    /// Takes in how busy the busiest thread is, from 0 to 1.
-    pub(crate) fn note_busy(&mut self, share: f64) {
-        self.busy_share = Some(share);
     }
 
     fn failed(&self) -> u64 {
@@ -150,9 +150,9 @@ impl LoadMeter {
     /// Returns what the load looks like at a moment.
     pub(crate) fn snapshot(&self, now: Instant) -> LiveSnapshot {
         let elapsed = now.saturating_duration_since(self.began);
-        let from = elapsed.as_secs().saturating_sub(MOMENT_S as u64);
+        let from = elapsed.as_secs().saturating_sub(MOMENT_S);
         let moment: Vec<&Second> = self.seconds.iter().filter(|second| second.at >= from).collect();
-        let over_s = elapsed.as_secs_f64().min(MOMENT_S as f64).max(1e-3);
+        let over_s = elapsed.as_secs_f64().clamp(1e-3, real(MOMENT_S));
         let before = self.seconds.iter().rfind(|second| second.at < from).map_or(0, |second| second.sent);
         let sent_now = moment.last().map_or(before, |second| second.sent.max(before));
         LiveSnapshot {

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::cancel::{Cancel, StopCause};
 use crate::clock::Clock;
+use crate::gauge::{Gauge, Sending};
 use crate::engine::{Context, Lag, Records, Work, Worker, WorkerReport, retransmits};
 use crate::schedule::Schedule;
 use crate::target::Target;
@@ -121,7 +122,13 @@ type Running = JoinHandle<Result<(Worker, WorkerReport), LoadError>>;
 impl Client {
     /// Returns a client without connections; every time in its records is of `clock`, and `cancel` stops it.
     pub fn new(target: Target, options: LoadOptions, clock: Clock, cancel: Cancel) -> Self {
-        Self { context: Arc::new(Context { target, clock, options, cancel }), workers: Mutex::new(Vec::new()) }
+        let context = Context { target, clock, options, cancel, gauge: Gauge::default() };
+        Self { context: Arc::new(context), workers: Mutex::new(Vec::new()) }
+    }
+
+    /// Returns the gauge of what is under way.
+    pub fn gauge(&self) -> Gauge {
+        self.context.gauge.clone()
     }
 
     /// Sends everything in `schedule` and hands each record to `sink` as its request ends.
@@ -135,12 +142,26 @@ impl Client {
     pub async fn run_phase(
         &self,
         schedule: &Arc<Schedule>,
+        sink: impl FnMut(RequestRecord) -> io::Result<()>,
+    ) -> Result<PhaseSummary, LoadError> {
+        self.run_phase_while(schedule, Sending::all(), sink).await
+    }
+
+    /// The same, but begins requests only as long as `sending` goes on. Those that weren't begun have no record.
+    ///
+    /// # Errors
+    /// As [`Client::run_phase`].
+    pub async fn run_phase_while(
+        &self,
+        schedule: &Arc<Schedule>,
+        sending: Sending,
         mut sink: impl FnMut(RequestRecord) -> io::Result<()>,
     ) -> Result<PhaseSummary, LoadError> {
         let (records, mut incoming) = mpsc::unbounded_channel();
         let count = self.context.options.workers.max(1);
-        let work = Work::new(Arc::clone(&self.context), Arc::clone(schedule), count);
+        let work = Work::new(Arc::clone(&self.context), Arc::clone(schedule), sending, count);
         let mut phase = Underway { work: Arc::new(work), threads: Vec::new() };
+        self.context.gauge.start();
         let began_ns = self.context.clock.now_ns();
         let retransmits_before = retransmits();
         let workers: Vec<Worker> = (0..count).map(|number| self.take_worker(number)).collect::<Result<_, _>>()?;

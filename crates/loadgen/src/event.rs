@@ -50,7 +50,7 @@ struct Delta<'a> {
 impl<'a> EventBody<'a> {
     /// Reads the data of an event.
     pub(crate) fn parse(data: &'a [u8]) -> Read<Self> {
-        let text = std::str::from_utf8(data).map_err(|_| Malformed("it is no UTF-8"))?;
+        let text = std::str::from_utf8(data).map_err(|_position| Malformed("it is no UTF-8"))?;
         let mut reader = Reader::new(text);
         let mut body = Self::default();
         reader.object(|reader, key| {

@@ -307,11 +307,20 @@ pub enum DiscoverModelError {
     None,
 }
 
+/// A model that a server serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Served {
+    /// Its name.
+    pub model: String,
+    /// Tokens that a prompt and its answer may have together, where the server says.
+    pub max_model_len: Option<u32>,
+}
+
 /// Returns the first model that the server lists at `/v1/models`.
 ///
 /// # Errors
 /// Returns an error if the server doesn't answer within `timeout`, or lists no model.
-pub async fn discover_model(endpoint: &Endpoint, timeout: Duration) -> Result<String, DiscoverModelError> {
+pub async fn discover(endpoint: &Endpoint, timeout: Duration) -> Result<Served, DiscoverModelError> {
     #[derive(Deserialize)]
     struct Models {
         data: Vec<Model>,
@@ -319,11 +328,14 @@ pub async fn discover_model(endpoint: &Endpoint, timeout: Duration) -> Result<St
     #[derive(Deserialize)]
     struct Model {
         id: String,
+        #[serde(default)]
+        max_model_len: Option<u32>,
     }
     let Reply { status, body } = get(endpoint, "/v1/models", timeout).await?;
     match serde_json::from_slice::<Models>(&body) {
         Ok(models) if status == 200 => {
-            models.data.into_iter().next().map(|model| model.id).ok_or(DiscoverModelError::None)
+            let first = models.data.into_iter().next().ok_or(DiscoverModelError::None)?;
+            Ok(Served { model: first.id, max_model_len: first.max_model_len })
         }
         Ok(_) | Err(_) => Err(DiscoverModelError::Unanswered { status, shown: shown(&body) }),
     }

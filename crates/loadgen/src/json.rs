@@ -158,21 +158,17 @@ impl<'a> Reader<'a> {
             let Some(stop) = memchr::memchr2(b'"', b'\\', rest) else { return Err(Malformed("a string has no end")) };
             let (plain, _) = rest.split_at(stop);
             // Without an early end, so that many bytes are looked at with one instruction.
-            if plain.iter().fold(false, |found, byte| found | (*byte < b' ')) {
+            if plain.iter().fold(0, |found, byte| found | u8::from(*byte < b' ')) != 0 {
                 return Err(Malformed("a string holds a control character"));
             }
             self.at += stop;
-            match self.byte() {
-                Some(b'"') => {
-                    let text = self.text.get(from..self.at).unwrap_or_default();
-                    self.at += 1;
-                    return Ok(Raw { text, escaped });
-                }
-                Some(_) | None => {
-                    escaped = true;
-                    self.escape()?;
-                }
+            if self.byte() == Some(b'"') {
+                let text = self.text.get(from..self.at).unwrap_or_default();
+                self.at += 1;
+                return Ok(Raw { text, escaped });
             }
+            escaped = true;
+            self.escape()?;
         }
     }
 
@@ -187,7 +183,7 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         let number = self.span(Self::number)?;
-        number.parse().map(Some).map_err(|_| Malformed("a number of things is expected"))
+        number.parse().map(Some).map_err(|_kind| Malformed("a number of things is expected"))
     }
 
     /// Passes over any value and returns it as it stands in the text.
@@ -230,7 +226,7 @@ impl<'a> Reader<'a> {
         self.one_of(b"-");
         match self.byte() {
             Some(b'0') => self.at += 1,
-            Some(b'1'..=b'9') => self.digits().map_err(|_| wrong)?,
+            Some(b'1'..=b'9') => self.digits()?,
             Some(_) | None => return Err(wrong),
         }
         if self.one_of(b".") {

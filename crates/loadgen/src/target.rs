@@ -234,6 +234,14 @@ fn split_port(authority: &str, usual: u16) -> Option<(&str, u16)> {
 const OWN_HEADERS: [&str; 7] =
     ["host", "accept", "accept-encoding", "content-type", "content-length", "transfer-encoding", "connection"];
 
+/// A path that requests can't be sent to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{path}` is no path of requests: it must begin with a slash, and be plain ASCII without spaces and fragment")]
+pub struct PathError {
+    /// What was given.
+    pub path: String,
+}
+
 /// Why a header can't be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
@@ -263,6 +271,7 @@ pub struct Target {
     endpoint: Endpoint,
     model: String,
     headers: Vec<(String, String)>,
+    path: Option<String>,
 }
 
 impl Target {
@@ -276,7 +285,7 @@ impl Target {
 
     /// Returns a target on a server that is known already.
     pub fn new(endpoint: Endpoint, model: impl Into<String>) -> Self {
-        Self { endpoint, model: model.into(), headers: Vec::new() }
+        Self { endpoint, model: model.into(), headers: Vec::new(), path: None }
     }
 
     /// Returns the target with further headers in each request. They are part of no record: one may be a secret.
@@ -298,6 +307,23 @@ impl Target {
         }
         self.headers = headers;
         Ok(self)
+    }
+
+    /// Returns the target with requests sent to this path, below the endpoint's prefix, instead of the interface's own.
+    ///
+    /// # Errors
+    /// Returns an error if it is no path.
+    pub fn with_path(mut self, path: &str) -> Result<Self, PathError> {
+        if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) || path.contains('#') {
+            return Err(PathError { path: path.to_owned() });
+        }
+        self.path = Some(path.to_owned());
+        Ok(self)
+    }
+
+    /// Returns where requests are sent whose interface has this path.
+    pub(crate) fn path(&self, route: &str) -> String {
+        self.endpoint.path(self.path.as_deref().unwrap_or(route))
     }
 
     /// Returns the further headers.

@@ -299,17 +299,17 @@ impl Session {
 
     fn refusal(&self, error: &rustls::Error) -> TlsError {
         let host = self.host.clone();
-        match error {
-            rustls::Error::InvalidCertificate(why) => TlsError::Certificate { reason: refusal(why), host },
-            rustls::Error::InvalidMessage(_) => {
-                TlsError::Failed { host, reason: format!("{error}: does the server speak plain http there?") }
-            }
-            other => self.failed(other.to_string()),
+        if let rustls::Error::InvalidCertificate(why) = error {
+            return TlsError::Certificate { reason: refusal(why), host };
         }
+        let is_strange = matches!(error, rustls::Error::InvalidMessage(_)) && self.is_handshaking();
+        let hint = if is_strange { ": does the server speak plain http there?" } else { "" };
+        TlsError::Failed { host, reason: format!("{error}{hint}") }
     }
 }
 
 /// Returns why a certificate is refused, and the way out where there is one.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the library may add causes, and those without a way out are alike")]
 fn refusal(why: &CertificateError) -> String {
     match why {
         CertificateError::UnknownIssuer => {
@@ -327,9 +327,6 @@ fn refusal(why: &CertificateError) -> String {
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             format!("it isn't valid yet ({why}); look at this machine's clock")
-        }
-        CertificateError::Other(_) if why.to_string().contains("CaUsedAsEndEntity") => {
-            "it is an authority's own; name it as a CA file only if it issued the server's".to_owned()
         }
         other => format!("{other}; renew it, or turn verification off"),
     }

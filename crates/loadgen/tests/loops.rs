@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use isobench_loadgen::cancel::{Cancel, StopCause};
 use isobench_loadgen::client::{Client, LoadError};
 use isobench_loadgen::clock::Clock;
-use isobench_loadgen::get::{discover_model, get};
+use isobench_loadgen::get::{discover, get};
 use isobench_loadgen::record::RecordWriter;
 use isobench_loadgen::schedule::{Resources, Schedule, Schedules};
 use isobench_loadgen::target::{Endpoint, Target};
@@ -275,10 +275,10 @@ async fn questions_are_asked_on_a_connection_of_their_own() {
     })
     .await;
     let endpoint = Endpoint::parse(&url).unwrap();
-    assert_eq!(discover_model(&endpoint, LONG).await.unwrap(), "tiny");
-    assert_eq!(discover_model(&endpoint, LONG).await.unwrap_err().to_string(), "the server serves no model");
+    assert_eq!(discover(&endpoint, LONG).await.unwrap().model, "tiny");
+    assert_eq!(discover(&endpoint, LONG).await.unwrap_err().to_string(), "the server serves no model");
     assert_eq!(
-        discover_model(&endpoint, LONG).await.unwrap_err().to_string(),
+        discover(&endpoint, LONG).await.unwrap_err().to_string(),
         "the server doesn't say which models it serves (status 404): what?"
     );
     let reply = get(&endpoint, "/health", LONG).await.unwrap();

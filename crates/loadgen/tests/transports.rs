@@ -8,7 +8,7 @@ use std::time::Duration;
 use isobench_loadgen::cancel::Cancel;
 use isobench_loadgen::client::{Client, LoadOptions, PhaseSummary};
 use isobench_loadgen::clock::Clock;
-use isobench_loadgen::get::{discover_model, get};
+use isobench_loadgen::get::{discover, get};
 use isobench_loadgen::schedule::{Resources, Schedule};
 use isobench_loadgen::target::{Endpoint, HttpVersion, Manner, Target};
 use isobench_loadgen::tls::Trust;
@@ -24,7 +24,7 @@ const REQUESTS: u32 = 24;
 
 async fn load(endpoint: Endpoint, workers: usize) -> (Vec<RequestRecord>, PhaseSummary) {
     let workload = Workload { requests: REQUESTS, arrival: Arrival::closed(8), ..support::one_by_one(REQUESTS) };
-    let schedule = Arc::new(Schedule::new(&workload, 7, Phase::Measure, &Resources::default()).unwrap());
+    let schedule = Arc::new(Schedule::new(&workload, 7, Phase::Measure, &Resources::default()).expect("the workload can be sent"));
     let options = LoadOptions { workers, ..LoadOptions::new(LONG, LONG) };
     let client = Client::new(Target::new(endpoint, "mock"), options, Clock::start(), Cancel::new());
     let mut records = Vec::new();
@@ -32,7 +32,7 @@ async fn load(endpoint: Endpoint, workers: usize) -> (Vec<RequestRecord>, PhaseS
         records.push(record);
         Ok(())
     });
-    let summary = summary.await.unwrap();
+    let summary = summary.await.expect("the load can be carried");
     (records, summary)
 }
 
@@ -46,7 +46,7 @@ fn check(server: &TruthServer, records: &[RequestRecord], summary: &PhaseSummary
     assert_eq!(log.iter().filter(|truth| truth.outcome == "done").count(), REQUESTS as usize);
     for record in records {
         assert_eq!(record.output_tokens(), u64::from(record.output_tokens_asked), "{record:?}");
-        let first_ns = record.chunk_ns.first().unwrap() - record.intended_ns;
+        let first_ns = record.chunk_ns.first().expect("a token came") - record.intended_ns;
         assert!(first_ns >= 20_000_000, "a token came {first_ns} ns after its request, before it can have left");
         assert!(record.released_ns >= Some(record.intended_ns));
         assert!(record.first_out_ns >= record.released_ns && record.sent_ns >= record.first_out_ns);
@@ -74,7 +74,7 @@ async fn over_tcp_with_one_and_two_workers() {
 async fn through_a_unix_socket() {
     let server = TruthServer::start(STEADY);
     let endpoint = Endpoint::parse("http://localhost").unwrap().through(server.socket()).unwrap();
-    assert_eq!(discover_model(&endpoint, LONG).await.unwrap(), "mock");
+    assert_eq!(discover(&endpoint, LONG).await.unwrap().model, "mock");
     let (records, summary) = load(endpoint, 1).await;
     check(&server, &records, &summary);
 }

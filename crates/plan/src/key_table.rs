@@ -110,21 +110,29 @@ fn workload() -> Vec<KeyDoc> {
         row("workload.probes.count", ANY, value(defaults::PROBES.count), "How many before and how many after; 0 turns the output check off, a deviation."),
         row("workload.probes.output-tokens", ONE_OR_MORE, value(defaults::PROBES.output_tokens), "Tokens asked of each probe."),
         row("workload.counter", one_of(TokenCounter::ALL, TokenCounter::as_str), KeyDefault::Value("\"token-ids\" for `vllm`, \"whitespace\" for `generic`".to_owned()), "How the client counts the tokens of an answer."),
+        row("workload.max-in-flight", ONE_OR_MORE, Absent, "The most requests under way where they have times of their own; one whose time has come waits, which counts in its latency."),
         row("workload.extra-body", AnyMap, value("{}"), "Further fields of each request's body, sent as they are."),
     ]
 }
 
 fn arrival_and_prompts() -> Vec<KeyDoc> {
-    use KeyDefault::{Required, RequiredHere};
-    use KeyKind::{Number, Table};
-    let arrivals = KeyKind::OneOf(vec!["closed", "open", "all-at-once"]);
+    use KeyDefault::{Absent, Required, RequiredHere};
+    use KeyKind::{Number, Table, TableList};
+    let arrivals = KeyKind::OneOf(vec!["closed", "open", "constant", "stages", "bursts", "all-at-once"]);
     let prompts = KeyKind::OneOf(vec!["words", "token-ids"]);
     vec![
         row("workload.arrival", Table, KeyDefault::Value("`all-at-once` for `throughput`, `closed` with concurrency 1 for `latency`, required for `serving`".to_owned()), "When requests are sent."),
-        row("workload.arrival.kind", arrivals, RequiredHere, "`closed`: so many under way at any time; `open`: at times of their own; `all-at-once`."),
+        row("workload.arrival.kind", arrivals, RequiredHere, "`closed`: so many under way at any time; at times of their own: `open` with random gaps, `constant` with equal ones, `stages` of changing rates, `bursts`; `all-at-once`."),
         row("workload.arrival.concurrency", ONE_OR_MORE, RequiredHere, "For `closed`: requests under way."),
-        row("workload.arrival.rate-per-s", Number(NumberRange::Positive), RequiredHere, "For `open`: the mean rate in requests per second."),
-        row("workload.arrival.burstiness", Number(NumberRange::Positive), value(defaults::BURSTINESS), "For `open`: 1 is Poisson, below 1 is burstier, above 1 more regular."),
+        row("workload.arrival.ramp-s", Number(NumberRange::NotNegative), Absent, "For `closed`: the seconds over which the loop is filled, evenly; at once without it."),
+        row("workload.arrival.rate-per-s", Number(NumberRange::Positive), RequiredHere, "For `open` and `constant`: the mean rate in requests per second."),
+        row("workload.arrival.burstiness", Number(NumberRange::Positive), KeyDefault::Value("1 for `open`, equal gaps for `stages`".to_owned()), "For `open` and `stages`: 1 is Poisson, below 1 is burstier, above 1 more regular."),
+        row("workload.arrival.stages", TableList, RequiredHere, "For `stages`: steps and ramps, one after the other; the last one goes on at its final rate as long as there are requests."),
+        row("workload.arrival.stages.seconds", Number(NumberRange::Positive), RequiredHere, "How long the stage lasts."),
+        row("workload.arrival.stages.from-per-s", Number(NumberRange::NotNegative), RequiredHere, "The rate at its begin, in requests per second."),
+        row("workload.arrival.stages.to-per-s", Number(NumberRange::NotNegative), KeyDefault::Value("`from-per-s`: a step".to_owned()), "The rate at its end, which it goes to evenly."),
+        row("workload.arrival.size", ONE_OR_MORE, RequiredHere, "For `bursts`: requests at the same moment."),
+        row("workload.arrival.period-s", Number(NumberRange::Positive), RequiredHere, "For `bursts`: seconds from burst to burst."),
         row("workload.prompts", Table, Required, "Where prompts come from."),
         row("workload.prompts.kind", prompts, RequiredHere, "`words`: seeded random words; `token-ids`: seeded random token ids, sent as ids."),
         row("workload.prompts.input-tokens", ONE_OR_MORE, RequiredHere, "The length of each prompt, in words or token ids."),

@@ -34,4 +34,5 @@ mod node;
 mod paths;
 mod shape;
 mod typed;
+mod typed_arrival;
 mod typed_workload;

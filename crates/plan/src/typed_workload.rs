@@ -1,16 +1,18 @@
-//! The workload of a task, with the keys that each kind of arrival and prompt has.
+//! The workload of a task, with the keys that each kind of prompt has.
 
 use isobench_schema::environment::EngineKind;
-use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
+use isobench_schema::workload::{Api, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
 
 use crate::defaults;
 use crate::node::Node;
 use crate::typed::Draft;
+use crate::typed_arrival;
 
 /// Returns the workload, or `None` after noting what is wrong.
 pub(crate) fn workload(draft: &mut Draft<'_>, engine: EngineKind) -> Option<Workload> {
     let kind = WorkloadKind::parse(draft.text("workload.kind")?)?;
-    let arrival = arrival(draft, kind);
+    let arrival = typed_arrival::arrival(draft, kind);
+    let max_in_flight = typed_arrival::max_in_flight(draft, arrival.as_ref());
     let prompts = prompts(draft);
     let extra = draft.root.at("workload.extra-body").map(Node::entries).unwrap_or_default();
     Some(Workload {
@@ -22,7 +24,7 @@ pub(crate) fn workload(draft: &mut Draft<'_>, engine: EngineKind) -> Option<Work
         ignore_eos: draft.switch("workload.ignore-eos").unwrap_or(defaults::IGNORE_EOS),
         temperature: draft.number("workload.temperature").unwrap_or(defaults::TEMPERATURE),
         arrival: arrival?,
-        max_in_flight: None,
+        max_in_flight,
         warm_up_requests: draft.whole("workload.warm-up-requests").unwrap_or(defaults::WARM_UP_REQUESTS),
         probes: Probes {
             count: draft.whole("workload.probes.count").unwrap_or(defaults::PROBES.count),
@@ -34,43 +36,6 @@ pub(crate) fn workload(draft: &mut Draft<'_>, engine: EngineKind) -> Option<Work
             .unwrap_or_else(|| defaults::counter(engine)),
         extra_body: extra.iter().map(|(name, node)| (name.clone(), node.to_json())).collect(),
     })
-}
-
-fn arrival(draft: &mut Draft<'_>, kind: WorkloadKind) -> Option<Arrival> {
-    const PATH: &str = "workload.arrival";
-    if draft.root.at(PATH).is_none() {
-        return match kind {
-            WorkloadKind::Throughput => Some(Arrival::AllAtOnce),
-            WorkloadKind::Latency => Some(Arrival::closed(defaults::LATENCY_CONCURRENCY)),
-            WorkloadKind::Serving => {
-                draft.missing(PATH);
-                None
-            }
-        };
-    }
-    let Some(name) = draft.text("workload.arrival.kind") else {
-        draft.missing("workload.arrival.kind");
-        return None;
-    };
-    match name {
-        "closed" => {
-            only(draft, PATH, name, &["kind", "concurrency"]);
-            Some(Arrival::closed(draft.needed_whole("workload.arrival.concurrency")?))
-        }
-        "open" => {
-            only(draft, PATH, name, &["kind", "rate-per-s", "burstiness"]);
-            let Some(rate_per_s) = draft.number("workload.arrival.rate-per-s") else {
-                draft.missing("workload.arrival.rate-per-s");
-                return None;
-            };
-            let burstiness = draft.number("workload.arrival.burstiness").unwrap_or(defaults::BURSTINESS);
-            Some(Arrival::Open { rate_per_s, burstiness })
-        }
-        _ => {
-            only(draft, PATH, name, &["kind"]);
-            Some(Arrival::AllAtOnce)
-        }
-    }
 }
 
 fn prompts(draft: &mut Draft<'_>) -> Option<Prompts> {
@@ -96,7 +61,7 @@ fn prompts(draft: &mut Draft<'_>) -> Option<Prompts> {
 }
 
 /// Notes each key of a table that its kind has no use for: it would be a wish that nothing fulfils.
-fn only(draft: &mut Draft<'_>, table: &str, kind: &str, keys: &[&str]) {
+pub(crate) fn only(draft: &mut Draft<'_>, table: &str, kind: &str, keys: &[&str]) {
     let root = draft.root;
     for (key, _) in root.at(table).map(Node::entries).unwrap_or_default() {
         if !keys.contains(&key.as_str()) {

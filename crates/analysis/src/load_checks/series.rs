@@ -29,7 +29,9 @@ pub(super) struct Merged {
 impl Merged {
     /// Returns how far the ends of the 95 % interval of the mean are from it.
     pub(super) fn half_width(&self) -> Option<f64> {
-        Some(t_quantile(0.975, length(self.count) - 1.0)? * self.standard_error)
+        // So many independent values would know the mean as well; one degree of freedom gives an interval that says nothing.
+        let independent = length(self.count) * (1.0 - self.correlation) / (1.0 + self.correlation);
+        Some(t_quantile(0.975, (independent - 1.0).max(2.0))? * self.standard_error)
     }
 }
 
@@ -38,10 +40,10 @@ impl Merged {
 ///
 /// By batch means: neighbours are merged in pairs, and again, until the correlation of what are neighbours then is below
 /// an upper fifth's, as long as ten values are left. What correlation r is left then widens the error by √((1 + r)/(1 − r)),
-/// the factor of an autoregressive series. r is corrected for its bias of −1/n (Kendall 1954), and its standard error is
-/// 1/√n. The level is so lax, and r isn't tested before it widens, because what a test overlooks makes intervals too short:
-/// (sim) of 60 values with a correlation of 0.5, merging at 5 % without widening covers 88 %, this 94 %, and 96 % of
-/// independent ones; of 20 values 90 % and 96 %.
+/// the factor of an autoregressive series, and takes as many degrees of freedom. r is corrected for its bias of −1/n
+/// (Kendall 1954), and its standard error is 1/√n. The level is so lax, and r isn't tested before it widens, because what a
+/// test overlooks makes intervals too short: (sim) of 60 values with a correlation of 0.5, merging at 5 % without widening
+/// covers 88 %, this 94 %, and 96 % of independent ones; of 20 values 91 % and 97 %.
 pub(super) fn merged(values: &[f64]) -> Option<Merged> {
     if values.len() < FEWEST || !values.iter().all(|value| value.is_finite()) {
         return None;
@@ -104,7 +106,7 @@ mod tests {
             let (independent, _) = coverage(count, 0.0);
             assert!((0.93..=0.975).contains(&independent), "{count}: {independent}");
             let (correlated, dependent) = coverage(count, 0.5);
-            assert!(correlated >= 0.885, "{count}: {correlated}");
+            assert!(correlated >= 0.89, "{count}: {correlated}");
             assert!(dependent < 0.4, "{count}: {dependent}");
         }
         assert!(coverage(60, 0.5).0 >= 0.92);

@@ -186,8 +186,71 @@ fn bound(place: i32) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use isobench_schema::record::{Phase, RequestRecord};
+
     use super::*;
+
+    /// Numbers that look random (xorshift64, Marsaglia 2003).
+    pub(in crate::load_report) struct Random(pub(in crate::load_report) u64);
+
+    impl Random {
+        /// Returns a number from 0 to 1.
+        #[expect(clippy::cast_precision_loss, reason = "53 of its bits are as random as all")]
+        pub(in crate::load_report) fn unit(&mut self) -> f64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+        }
+    }
+
+    fn samples(latencies_ms: &[f64]) -> Vec<Sample> {
+        let sample = |(index, ms): (u32, &f64)| {
+            let mut record = RequestRecord::intended(Phase::Measure, index, u64::from(index) * 1_000_000);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few milliseconds")]
+            let latency_ns = (ms * 1e6) as u64;
+            record.end_ns += latency_ns;
+            Sample::of(&record, 1)
+        };
+        (0..).zip(latencies_ms).map(sample).collect()
+    }
+
+    /// Returns how often the intervals of the mean and of the 90th percentile cover the truth, when each latency keeps so much
+    /// of the one before it.
+    fn coverage(kept: f64, (mean, p90): (f64, f64)) -> (f64, f64) {
+        let mut random = Random(11);
+        let (runs, mut covered) = (400, (0, 0));
+        for _ in 0..runs {
+            let mut before = 1.5;
+            let latencies: Vec<f64> = (0..600)
+                .map(|_| {
+                    before = kept * before + (1.0 - kept) * (1.0 + random.unit());
+                    before
+                })
+                .collect();
+            let samples = samples(&latencies);
+            let mut table = Table::new(&[]);
+            table.requests("e2el", &samples.iter().collect::<Vec<_>>(), |sample| Some(sample.e2el_ms));
+            let is_covered = |key: &str, truth: f64| {
+                let LoadInterval { low, high } = table.intervals[key];
+                i32::from(low <= truth && truth <= high)
+            };
+            covered.0 += is_covered("mean_e2el_ms", mean);
+            covered.1 += is_covered("p90_e2el_ms", p90);
+        }
+        (f64::from(covered.0) / f64::from(runs), f64::from(covered.1) / f64::from(runs))
+    }
+
+    #[test]
+    fn intervals_cover_the_truth_as_often_as_they_say() {
+        let (mean, p90) = coverage(0.0, (1.5, 1.9));
+        assert!((0.92..=0.98).contains(&mean), "{mean}");
+        assert!((0.93..=0.99).contains(&p90), "{p90}");
+        // Where neighbours depend on each other that of the mean still holds nearly.
+        let (mean, _) = coverage(0.8, (1.5, 1.9));
+        assert!((0.88..=0.98).contains(&mean), "{mean}");
+    }
 
     #[test]
     fn values_are_counted_in_buckets_of_equal_ratio() {

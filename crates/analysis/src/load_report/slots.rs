@@ -169,3 +169,89 @@ impl Slots {
         (low >= 0.0 && high <= 1.0).then_some((low, high))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::load_report::latencies::tests::Random;
+
+    const MS: u64 = 1_000_000;
+
+    fn gap(at_ns: u64, length_ns: u64) -> Gap {
+        Gap { from_ns: at_ns - length_ns.min(at_ns), to_ns: at_ns, tokens: 1, clock: Clock::Both }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_middle_of_a_bucket_is_right_to_one_percent(ns in any::<u64>().prop_map(|ns| ns >> 1), shift in 0..63_u32) {
+            let ns = ns >> shift;
+            let found = middle_ms(bucket(ns)) * NS_PER_MS;
+            prop_assert!((found - real(ns)).abs() <= 0.01 * real(ns), "{} for {}", found, ns);
+        }
+
+        #[test]
+        fn buckets_ascend_with_their_values(a in any::<u64>(), b in any::<u64>()) {
+            prop_assert_eq!(bucket(a.min(b)).max(bucket(a.max(b))), bucket(a.max(b)));
+        }
+    }
+
+    #[test]
+    fn slots_widen_and_keep_every_gap() {
+        let mut slots = Slots::default();
+        for at in 1..=2000_u64 {
+            slots.gap(&gap(at * 5 * MS, 3 * MS));
+        }
+        let total = |slots: &Slots| slots.slots.values().flat_map(|slot| &slot.tokens).sum::<u64>();
+        assert!(slots.slots.len() <= MOST);
+        assert_eq!(total(&slots), 2000);
+        slots.widen(Window { start_ns: 0, end_ns: 10_000 * MS }, 50);
+        assert!((26..=50).contains(&slots.slots.len()), "{}", slots.slots.len());
+        assert_eq!(total(&slots), 2000);
+        let median = slots.token_quantile(3, 0.5).unwrap();
+        assert!((median - 3.0).abs() < 0.03, "{median}");
+        assert_eq!(slots.token_quantile(1000, 0.5), None);
+    }
+
+    #[test]
+    fn shares_around_a_quantile_cover_it_as_often_as_they_say() {
+        // Each slot has a pace of its own, so that its gaps depend on each other: 40 slots of 50 gaps.
+        let mut random = Random(7);
+        let (runs, mut covered) = (300, 0);
+        for _ in 0..runs {
+            let mut slots = Slots::default();
+            let mut gaps = Vec::new();
+            for slot in 0..40_u64 {
+                let pace = random.unit();
+                for _ in 0..50 {
+                    let ms = 1.0 + f64::midpoint(pace, random.unit());
+                    gaps.push(ms);
+                    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few milliseconds")]
+                    slots.gap(&gap((slot + 100) * MS, (ms * NS_PER_MS) as u64));
+                }
+            }
+            let (low, high) = slots.shares_around(Clock::Tokens, 0.9, 0.95).unwrap();
+            let gaps = crate::stats::Weighted::plain(gaps);
+            // The sum of two numbers between 0 and 1, halved, has its 0.9 quantile at 1 − √0.2/2.
+            let truth = 2.0 - 0.2_f64.sqrt() / 2.0;
+            covered += i32::from(gaps.quantile(low).unwrap() <= truth && truth <= gaps.quantile(high).unwrap());
+        }
+        let share = f64::from(covered) / f64::from(runs);
+        assert!((0.92..=0.98).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn few_slots_and_shares_at_the_end_have_none_around() {
+        let mut slots = Slots::default();
+        for at in 1..10_u64 {
+            slots.gap(&gap(at * MS, MS));
+        }
+        assert_eq!(slots.shares_around(Clock::Tokens, 0.5, 0.95), None);
+        assert_eq!(Slots::default().shares_around(Clock::Chunks, 0.5, 0.95), None);
+        slots.gap(&gap(10 * MS, MS));
+        assert_eq!(slots.shares_around(Clock::Tokens, 0.5, 0.95), Some((0.5, 0.5)), "equal gaps leave no doubt");
+    }
+}

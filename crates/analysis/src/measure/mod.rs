@@ -6,6 +6,7 @@ mod digest;
 pub(crate) mod gaps;
 mod lines;
 mod metrics;
+mod request;
 mod sample;
 
 use std::collections::BTreeSet;
@@ -23,6 +24,7 @@ pub use answer_digests::{AnswerDigests, InvalidAnswerDigestsError};
 pub use digest::LaunchDigest;
 pub(crate) use gaps::Gaps;
 pub(crate) use lines::{Item, RecordLines};
+pub use request::RequestNumbers;
 pub(crate) use sample::{Sample, elapsed_ms};
 
 use crate::validity::{self, LaunchRules};

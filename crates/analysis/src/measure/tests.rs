@@ -58,6 +58,7 @@ pub(crate) fn rules(count: u32) -> LaunchRules {
         requests: count,
         probes: 1,
         exact_length: true,
+        count_tolerance: 0.0,
         arrival: Arrival::closed(1),
         failed_requests: 0,
         min_window_s: Seconds::new(0.1).unwrap(),

@@ -4,11 +4,19 @@ use isobench_schema::failure::{Failure, FailureClass};
 
 use super::{LaunchRules, answered, failure, lines};
 use crate::measure::{Sample, Samples};
+use crate::stats::real;
+
+impl LaunchRules {
+    /// Returns whether two counts differ by more than they may.
+    fn differ(&self, one: u64, other: u64) -> bool {
+        real(one.abs_diff(other)) > self.count_tolerance * real(other)
+    }
+}
 
 /// Checks that the server's own token counts, where it gives any, are the client's.
-pub(super) fn claims(samples: &Samples) -> Option<Failure> {
+pub(super) fn claims(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
     let false_claims: Vec<&Sample> =
-        answered(samples).filter(|sample| sample.claimed.is_some_and(|claimed| claimed != sample.tokens)).collect();
+        answered(samples).filter(|sample| sample.claimed.is_some_and(|claimed| rules.differ(claimed, sample.tokens))).collect();
     let first = false_claims.first()?;
     let text = |sample: &Sample| {
         let claimed = sample.claimed.map_or_else(String::new, |claimed| claimed.to_string());
@@ -27,7 +35,7 @@ pub(super) fn claims(samples: &Samples) -> Option<Failure> {
 pub(super) fn lengths(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
     let wrong = |sample: &&Sample| {
         let asked = u64::from(sample.asked);
-        if rules.exact_length { sample.tokens != asked } else { sample.tokens > asked }
+        rules.differ(sample.tokens, asked) && (rules.exact_length || sample.tokens > asked)
     };
     let wrong: Vec<&Sample> = answered(samples).filter(wrong).collect();
     let first = wrong.first()?;

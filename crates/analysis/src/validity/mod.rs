@@ -49,6 +49,9 @@ pub struct LaunchRules {
     pub probes: u32,
     /// Whether every answer must have exactly the length asked; else it must only not be longer.
     pub exact_length: bool,
+    /// By which part the client's counts of tokens may differ from what they are compared with: 0 but where a tokenizer
+    /// counts, which needn't give back the tokens that the server put out.
+    pub count_tolerance: f64,
     /// When requests are sent.
     pub arrival: Arrival,
     /// Requests of the window that may fail.
@@ -77,6 +80,7 @@ impl LaunchRules {
             requests: workload.requests,
             probes: workload.probes.count,
             exact_length: workload.ignore_eos,
+            count_tolerance: 0.0,
             arrival: workload.arrival.clone(),
             failed_requests: limits.failed_requests,
             min_window_s,
@@ -118,7 +122,7 @@ fn in_order(
         counts::failed_requests(rules, samples),
         counts::missing_records(rules, samples),
         timing::order(samples),
-        lengths::claims(samples),
+        lengths::claims(rules, samples),
         lengths::lengths(rules, samples),
         timing::window(rules, samples, measurement),
     ];

@@ -77,7 +77,10 @@ impl<'k> Draft<'k> {
             }
             let counts = self.flags.get(name).is_some_and(|flag| match &flag.meaning {
                 Meaning::Becomes(_) | Meaning::PartOf(_) => true,
-                Meaning::DatasetOption => !flag.of_datasets.is_empty(),
+                // What is nothing, once or off is so here too.
+                Meaning::DatasetOption => {
+                    !flag.of_datasets.is_empty() && !matches!(default.as_str(), "0" | "1" | "1.0" | "False")
+                }
                 Meaning::Body(_) | Meaning::Ignored(_) | Meaning::Refused(_) => false,
             });
             if counts && !NO_DEFAULTS.contains(&name.as_str()) {
@@ -169,15 +172,12 @@ impl<'k> Draft<'k> {
             self.say(option, own, Some(value), note);
             return;
         }
-        match flag.values.get(&value) {
-            Some(ours) => {
-                let differs = *ours != value && !value.starts_with("openai");
-                self.say(option, own, Some(ours.clone()), note.filter(|_| differs));
-            }
-            None => {
-                let known: Vec<&str> = flag.values.keys().map(String::as_str).collect();
-                self.refuse(option, &format!("`{value}` isn't spoken here; known are {}", known.join(", ")));
-            }
+        if let Some(ours) = flag.values.get(&value) {
+            let differs = *ours != value && !value.starts_with("openai");
+            self.say(option, own, Some(ours.clone()), note.filter(|_| differs));
+        } else {
+            let known: Vec<&str> = flag.values.keys().map(String::as_str).collect();
+            self.refuse(option, &format!("`{value}` isn't spoken here; known are {}", known.join(", ")));
         }
     }
 

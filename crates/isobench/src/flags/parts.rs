@@ -132,7 +132,7 @@ impl Draft<'_> {
             }
             // Without adapters there is nothing to share.
             Some(_) if !self.has("--lora-name") => {
-                self.needless(&["--lora-request-distribution"], "no adapter is named")
+                self.needless(&["--lora-request-distribution"], "no adapter is named");
             }
             Some(_) => self.refuse(&option, "adapters have equal shares here"),
         }

@@ -40,16 +40,19 @@ impl Split<'_> {
         self.rows.push(FlagRow { written, fate: Fate::Ignored, note: Some(note.to_owned()) });
     }
 
-    fn problem(&mut self, written: String, why: String) {
-        self.rows.push(FlagRow { written: written.clone(), fate: Fate::Refused, note: Some(why.clone()) });
+    fn problem(&mut self, written: String, why: impl Into<String>) {
+        let why = why.into();
         self.problems.push(format!("`{written}`: {why}"));
+        self.rows.push(FlagRow { written, fate: Fate::Refused, note: Some(why) });
     }
 }
 
 /// Returns whether a word looks like where a server is.
 pub(super) fn is_url(word: &str) -> bool {
     let is_port = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    word.contains("://") || (!word.contains('/') && word.rsplit_once(':').is_some_and(|(_, port)| is_port(port)))
+    let is_one = !word.contains(char::is_whitespace);
+    is_one
+        && (word.contains("://") || !word.contains('/') && word.rsplit_once(':').is_some_and(|(_, port)| is_port(port)))
 }
 
 /// Splits the words after `load`.
@@ -77,9 +80,18 @@ pub(super) fn split<'k>(words: &[String], own: &OwnFlags, knowledge: &'k Knowled
 /// Reads a word that is no flag: the server's URL, or the beginning of another client's command.
 fn operand<'w, 'k>(split: &mut Split<'k>, first: &str, after: &'w [String], knowledge: &'k Knowledge) -> &'w [String] {
     let words: Vec<String> = std::iter::once(first.to_owned()).chain(after.iter().cloned()).collect();
-    if !is_url(first) && recognise(&simple(&words)).is_ok() {
+    if is_url(first) {
+        let url = if first.contains("://") { first.to_owned() } else { format!("http://{first}") };
+        split.own(first.to_owned(), [url]);
+        return after;
+    }
+    if recognise(&simple(&words)).is_ok() {
         command_of(split, &words, knowledge);
         return &[];
+    }
+    if let Some(quoted) = quoted(first).filter(|command| recognise(command).is_ok()) {
+        command_of(split, &texts(&quoted), knowledge);
+        return after;
     }
     split.own(first.to_owned(), [first.to_owned()]);
     after
@@ -135,18 +147,34 @@ fn has_foreign_form(name: &str, value: &str) -> bool {
 fn foreign_flag<'w>(split: &mut Split<'_>, own: &OwnFlags, word: &str, after: &'w [String]) -> &'w [String] {
     let name = word.split_once('=').map_or(word, |(name, _)| name);
     let name = name.strip_prefix("--").map_or(name.to_owned(), |bare| format!("--{}", bare.replace('_', "-")));
-    let free = after.iter().take_while(|word| !is_flag(word) && !is_url(word)).count();
-    let used = match split.table.get(&name).map(|spec| spec.takes) {
+    let free = after.iter().take_while(|word| !is_flag(word) && !word.contains("://")).count();
+    let takes = split.table.get(&name).map(|spec| spec.takes);
+    let used = match takes {
         _ if word.contains('=') => 0,
-        None | Some(Takes::Nothing | Takes::NothingOrNo) => 0,
-        Some(Takes::AtMostOne) => free.min(1),
+        Some(Takes::Nothing | Takes::NothingOrNo) => 0,
+        None | Some(Takes::AtMostOne) => free.min(1),
         Some(Takes::One) => after.len().min(1),
         Some(Takes::OneOrMore | Takes::Any) => free,
     };
+    let rest = after.get(used..).unwrap_or_default();
+    if takes.is_none() {
+        // Among flags of several programs the beginning of a name isn't enough.
+        let names = own.names();
+        let known = names.iter().map(String::as_str).chain(split.table.names());
+        let why = unknown(&name, known);
+        split.problem(written(word, after, used), why);
+        return rest;
+    }
     let values = after.get(..used).unwrap_or_default();
     let words: Vec<String> = std::iter::once(word.to_owned()).chain(values.iter().cloned()).collect();
-    take(split, &simple(&words).words, &own.names());
-    after.get(used..).unwrap_or_default()
+    take(split, &simple(&words).words);
+    rest
+}
+
+/// Says that a flag isn't known, with the nearest one that is.
+fn unknown<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    let hint = nearest(name, known).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    format!("no such flag is known{hint}")
 }
 
 fn is_flag(word: &str) -> bool {
@@ -155,18 +183,23 @@ fn is_flag(word: &str) -> bool {
 
 /// Reads another client's command that stands after `--`.
 fn command<'k>(split: &mut Split<'k>, words: &[String], knowledge: &'k Knowledge) {
-    // A command that was pasted in quotes is one word.
     match words {
-        [text] if text.contains(char::is_whitespace) => match words::read(text) {
-            Ok(script) => {
-                let Some(command) = script.commands.last() else { return };
-                let words: Vec<String> = command.words.iter().map(|word| word.text.clone()).collect();
-                command_of(split, &words, knowledge);
-            }
-            Err(error) => split.problem(text.clone(), format!("it can't be read: {error}")),
+        [text] if text.contains(char::is_whitespace) => match quoted(text) {
+            Some(command) => command_of(split, &texts(&command), knowledge),
+            None => split.problem(text.clone(), "it can't be read as a command"),
         },
         words => command_of(split, words, knowledge),
     }
+}
+
+/// Returns the command that one word is, as when it was pasted in quotes.
+fn quoted(text: &str) -> Option<SimpleCommand> {
+    let script = text.contains(char::is_whitespace).then(|| words::read(text).ok())??;
+    script.commands.into_iter().next_back()
+}
+
+fn texts(command: &SimpleCommand) -> Vec<String> {
+    command.words.iter().map(|word| word.text.clone()).collect()
 }
 
 fn command_of<'k>(split: &mut Split<'k>, words: &[String], knowledge: &'k Knowledge) {
@@ -191,7 +224,7 @@ fn command_of<'k>(split: &mut Split<'k>, words: &[String], knowledge: &'k Knowle
                 fate: Fate::Own,
                 note: Some("the client whose flags follow; what it does unasked counts too".to_owned()),
             });
-            take(split, arguments, &[]);
+            take(split, arguments);
         }
         Ok(Recognised { tool, .. }) => {
             let why = format!("`{tool}` is no client that loads a running server");
@@ -205,13 +238,13 @@ fn command_of<'k>(split: &mut Split<'k>, words: &[String], knowledge: &'k Knowle
 }
 
 /// Takes in words as a client's parser reads them.
-fn take(split: &mut Split<'_>, words: &[Word], own: &[String]) {
+fn take(split: &mut Split<'_>, words: &[Word]) {
     let parsed = split.table.parse(words);
     for operand in parsed.operands {
         if is_url(&operand) {
             split.own(operand.clone(), [operand]);
         } else {
-            split.problem(operand, "it belongs to no flag".to_owned());
+            split.problem(operand, "it belongs to no flag");
         }
     }
     split.foreign.extend(parsed.given);
@@ -220,18 +253,16 @@ fn take(split: &mut Split<'_>, words: &[Word], own: &[String]) {
             // Which values a client allows is different at every version; what we allow is asked later.
             Refusal::NotAmong(_) => split.foreign.push(option),
             Refusal::Unknown => {
-                let names = own.iter().map(String::as_str).chain(split.table.names());
-                let hint =
-                    nearest(&option.name, names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                split.problem(option.written, format!("no such flag is known{hint}"));
+                let why = unknown(&option.name, split.table.names());
+                split.problem(option.written, why);
             }
             Refusal::Ambiguous(names) => {
                 split.problem(option.written, format!("it is short for several: {}", names.join(", ")));
             }
-            Refusal::ValueMissing => split.problem(option.written, "it needs a value".to_owned()),
-            Refusal::ValueUnexpected => split.problem(option.written, "it takes no such value".to_owned()),
+            Refusal::ValueMissing => split.problem(option.written, "it needs a value"),
+            Refusal::ValueUnexpected => split.problem(option.written, "it takes no such value"),
             Refusal::ValueKind(_) => {
-                split.problem(option.written, "its value is of another kind than it takes".to_owned())
+                split.problem(option.written, "its value is of another kind than it takes");
             }
         }
     }

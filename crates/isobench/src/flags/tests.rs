@@ -33,10 +33,9 @@ fn check(line: &str, expected: &str) {
 
 fn parsed(line: &str) -> LoadArgs {
     let understood = understand(words(line)).unwrap();
-    match Arguments::try_parse_from(understood.words).unwrap_or_else(|error| panic!("{line}: {error}")).command {
-        Command::Load(args) => *args,
-        other => panic!("{other:?}"),
-    }
+    let arguments = Arguments::try_parse_from(understood.words).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let Command::Load(args) = arguments.command else { panic!("{line} isn't for `load`") };
+    *args
 }
 
 fn refused(line: &str, expected: &str) {
@@ -57,7 +56,7 @@ fn json_takes_a_file_or_none() {
     check("http://a --json out.json", "http://a --json-file out.json");
     check("http://a --json=out.json", "http://a --json-file out.json");
     check("--json http://a", "--json http://a");
-    check("--json 127.0.0.1:8000", "--json 127.0.0.1:8000");
+    check("--json 127.0.0.1:8000", "--json http://127.0.0.1:8000");
     check("http://a --json", "http://a --json");
     check("http://a --json -", "http://a --json");
     check("http://a --json --seed 3", "http://a --json --seed 3");

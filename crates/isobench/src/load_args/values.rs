@@ -31,7 +31,7 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
 
 /// Reads the shape of gaps.
 pub(crate) fn ratio_above_zero(text: &str) -> Result<f64, String> {
-    positive(text).map_err(|_| "give a number above 0: 1 is Poisson".to_owned())
+    positive(text).map_err(|error| format!("{error}: 1 is Poisson"))
 }
 
 /// Reads a number that isn't below 0.
@@ -213,7 +213,8 @@ pub(crate) fn arrival(text: &str) -> Result<ArrivalArg, String> {
         ("gamma", None) => Ok(ArrivalArg::Gamma),
         ("all-at-once", None) => Ok(ArrivalArg::Whole(Arrival::AllAtOnce)),
         ("trace", speed) => {
-            let speed = positive(speed.unwrap_or("1")).map_err(|_| "give a trace's speed as `trace:2`".to_owned())?;
+            let speed = positive(speed.unwrap_or("1"))
+                .map_err(|error| format!("{error} as a trace's speed, such as `trace:2`"))?;
             Ok(ArrivalArg::Whole(Arrival::Trace { speed }))
         }
         ("bursts", Some(rest)) => bursts(rest),

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use super::counting::{Claims, Settled, words_begun};
 use crate::event::{Choice, EventBody, EventUsage};
 use crate::failing::{failure, shown};
-use crate::json::Malformed;
+use crate::json::{Malformed, Raw};
 use crate::sse::Event;
 
 /// Bytes of text that a token has about, for the room that is made for it.
@@ -188,7 +188,7 @@ impl Told {
             return Err(malformed(format!("an event holds another choice than the one asked for: {}", shown(data))));
         }
         self.take_choice(&choice, claim, at_ns).map_err(|error| unreadable(data, error))?;
-        match choice.finish_reason().map(|reason| reason.as_written()) {
+        match choice.finish_reason().map(Raw::as_written) {
             Some(reason @ ("abort" | "error")) => Err(failure(
                 FailureClass::StreamError,
                 format!("the engine gave up on the answer with the finish reason `{reason}`"),

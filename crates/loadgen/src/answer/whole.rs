@@ -19,7 +19,7 @@ struct Body {
 
 impl Body {
     fn parse(body: &[u8]) -> Result<Self, Malformed> {
-        let text = std::str::from_utf8(body).map_err(|_| Malformed("it is no UTF-8"))?;
+        let text = std::str::from_utf8(body).map_err(|_position| Malformed("it is no UTF-8"))?;
         let mut reader = Reader::new(text);
         let mut found = Self::default();
         reader.object(|reader, key| {

@@ -136,13 +136,11 @@ impl PhaseRun<'_> {
                 None => Ok(()),
             };
         }
-        match flight {
-            Some(flight) => self.send(key, flight),
-            None => {
-                self.watch_room(key, false)?;
-                self.worker.idle.push(key);
-                Ok(())
-            }
+        if let Some(flight) = flight {
+            return self.send(key, flight);
         }
+        self.watch_room(key, false)?;
+        self.worker.idle.push(key);
+        Ok(())
     }
 }

@@ -30,6 +30,7 @@ use isobench_schema::record::RequestRecord;
 use crate::cancel::Cancel;
 use crate::client::LoadOptions;
 use crate::clock::Clock;
+use crate::gauge::Gauge;
 use crate::target::Target;
 
 pub(crate) use lag::Lag;
@@ -44,6 +45,7 @@ pub(crate) struct Context {
     pub(crate) clock: Clock,
     pub(crate) options: LoadOptions,
     pub(crate) cancel: Cancel,
+    pub(crate) gauge: Gauge,
 }
 
 /// Where records go as requests end.

@@ -49,6 +49,7 @@ pub(super) struct PhaseRun<'a> {
     /// The next head of an open loop, and the phase's start.
     next_head: usize,
     start_ns: u64,
+    times: Times,
     check_ns: u64,
     checked_ns: u64,
     events: Vec<Event>,
@@ -75,6 +76,7 @@ impl<'a> PhaseRun<'a> {
             most_under_way,
             next_head,
             start_ns: 0,
+            times: Times::default(),
             check_ns: nanoseconds(check).clamp(1_000_000, 50_000_000),
             checked_ns: 0,
             events: Vec::with_capacity(MOST_EVENTS),
@@ -87,7 +89,7 @@ impl<'a> PhaseRun<'a> {
         let prepared = self.preconnect();
         self.work.ready.wait();
         prepared?;
-        let times = Times::now();
+        self.times = Times::now();
         self.start_ns = self.work.start_ns();
         self.fill();
         loop {
@@ -102,7 +104,7 @@ impl<'a> PhaseRun<'a> {
             self.check(now_ns)?;
             self.look(now_ns)?;
         }
-        let Times { busy_ns, waited_ns } = times.since();
+        let Times { busy_ns, waited_ns } = self.times.since();
         Ok(WorkerReport {
             lag: self.lag,
             reads: self.reads,
@@ -162,9 +164,10 @@ impl<'a> PhaseRun<'a> {
         let Pace::Closed { concurrency, ramp_ns } = self.work.schedule.pace() else { return };
         let slots = (0..concurrency).skip(self.worker.number).step_by(self.work.workers.max(1));
         for slot in slots {
-            let Some(index) = self.work.next_head() else { return };
             let after = u128::from(ramp_ns) * u128::from(slot) / u128::from(concurrency.max(1));
-            match u64::try_from(after).unwrap_or(u64::MAX) {
+            let after_ns = u64::try_from(after).unwrap_or(u64::MAX);
+            let Some(index) = self.work.next_head(after_ns) else { return };
+            match after_ns {
                 0 => self.ready.push_back((None, Run::new(index))),
                 after_ns => self.worker.releases.push(self.start_ns.saturating_add(after_ns), Run::new(index)),
             }
@@ -175,6 +178,9 @@ impl<'a> PhaseRun<'a> {
     fn next_open_ns(&self) -> Option<u64> {
         let Pace::Open { .. } = self.work.schedule.pace() else { return None };
         let entry = self.work.entry(self.work.head(self.next_head)?)?;
+        if !self.work.sending.goes_on(entry.offset_ns) {
+            return None;
+        }
         Some(self.start_ns.saturating_add(entry.offset_ns))
     }
 
@@ -226,6 +232,7 @@ impl<'a> PhaseRun<'a> {
     fn begin(&mut self, run: Run, intended_ns: u64, now_ns: u64) -> io::Result<()> {
         let flight = Flight::new(self.work, run, intended_ns, now_ns);
         self.under_way += 1;
+        self.work.context.gauge.begin();
         if let Some(key) = self.roomy() {
             return self.send_frames(key, flight);
         }
@@ -238,6 +245,7 @@ impl<'a> PhaseRun<'a> {
     /// Takes what came of a request, and goes on with its run.
     pub(super) fn land(&mut self, flight: Flight) -> io::Result<()> {
         self.under_way = self.under_way.saturating_sub(1);
+        self.work.context.gauge.end();
         let (record, mut run) = flight.land(&self.work.context);
         let next = self.work.turn_after(run.index);
         let is_closed = matches!(self.work.schedule.pace(), Pace::Closed { .. });
@@ -255,7 +263,8 @@ impl<'a> PhaseRun<'a> {
             (None, _) => {}
         }
         if is_closed && (next.is_none() || record.failure.is_some()) {
-            self.ready.extend(self.work.next_head().map(|index| (None, Run::new(index))));
+            let since_ns = self.now_ns().saturating_sub(self.start_ns);
+            self.ready.extend(self.work.next_head(since_ns).map(|index| (None, Run::new(index))));
         }
         self.hand_out(record);
         Ok(())
@@ -304,6 +313,7 @@ impl<'a> PhaseRun<'a> {
             for mut flight in self.close(key) {
                 let Some(cause) = self.work.context.cancel.cause() else { continue };
                 flight.state.answer.fail_by(cause.class(), cause.message());
+                self.work.context.gauge.end();
                 self.hand_out(flight.land(&self.work.context).0);
             }
         }
@@ -317,6 +327,8 @@ impl<'a> PhaseRun<'a> {
             return Ok(());
         }
         self.checked_ns = now_ns;
+        let busy_ns = self.times.since().busy_ns;
+        self.work.context.gauge.note_busy(busy_ns, now_ns.saturating_sub(self.start_ns));
         self.realtime = Realtime::now(&self.work.context.clock);
         let options = &self.work.context.options;
         let due = |flight: &Flight| flight.overdue(options, now_ns).is_some() || flight.is_drained(now_ns);

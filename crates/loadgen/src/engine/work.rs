@@ -6,6 +6,7 @@ use std::sync::{Arc, Barrier, OnceLock};
 use isobench_schema::workload::Api;
 
 use super::Context;
+use crate::gauge::Sending;
 use crate::schedule::{Entry, Pace, Schedule};
 
 /// One phase's work.
@@ -24,6 +25,7 @@ pub(crate) struct Work {
     /// The next head of a closed loop.
     next: AtomicUsize,
     pub(crate) workers: usize,
+    pub(crate) sending: Sending,
     /// All workers are ready.
     pub(crate) ready: Barrier,
     start_ns: OnceLock<u64>,
@@ -32,7 +34,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    pub(crate) fn new(context: Arc<Context>, schedule: Arc<Schedule>, workers: usize) -> Self {
+    pub(crate) fn new(context: Arc<Context>, schedule: Arc<Schedule>, sending: Sending, workers: usize) -> Self {
         let entries = schedule.entries();
         let heads = entries.iter().any(|entry| entry.turn.is_some()).then(|| {
             let is_head = |entry: &Entry| entry.turn.is_none_or(|turn| turn.turn == 0);
@@ -43,7 +45,7 @@ impl Work {
             Api::Chat => ("/v1/chat/completions", "text/event-stream"),
             Api::Embeddings => ("/v1/embeddings", "application/json"),
         };
-        let path = context.target.endpoint().path(route);
+        let path = context.target.path(route);
         Self {
             head: head(&context, &path, accept),
             path,
@@ -53,6 +55,7 @@ impl Work {
             heads,
             next: AtomicUsize::new(0),
             workers,
+            sending,
             ready: Barrier::new(workers),
             start_ns: OnceLock::new(),
             abandoned: AtomicBool::new(false),
@@ -73,7 +76,12 @@ impl Work {
     }
 
     /// Returns the next head of a closed loop.
-    pub(crate) fn next_head(&self) -> Option<u32> {
+    ///
+    /// There is none where no request may be begun any more at `since_start_ns`.
+    pub(crate) fn next_head(&self, since_start_ns: u64) -> Option<u32> {
+        if !self.sending.goes_on(since_start_ns) {
+            return None;
+        }
         self.head(self.next.fetch_add(1, Ordering::Relaxed))
     }
 

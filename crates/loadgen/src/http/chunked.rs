@@ -49,6 +49,12 @@ pub struct Decoder {
     extra: usize,
 }
 
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Decoder {
     /// Returns a decoder at the start of a body.
     pub fn new() -> Self {
@@ -57,6 +63,9 @@ impl Decoder {
 
     /// Returns the next piece and moves `input` past it; `None` if `input` is used up. After the end, `input` stays as
     /// it is.
+    ///
+    /// # Errors
+    /// Returns an error at the first byte that breaks the encoding.
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Piece<'a>>, HttpError> {
         while let Some((&byte, rest)) = input.split_first() {
             match self.state {

@@ -52,6 +52,9 @@ pub fn is_complete(bytes: &[u8], from: usize) -> bool {
 }
 
 /// Reads a head that [`is_complete`]; returns it with its length in bytes.
+///
+/// # Errors
+/// Returns an error if it is no head, or announces a body that can't be read.
 pub fn parse(bytes: &[u8]) -> Result<(Head, usize), HttpError> {
     let refused = |reason: String| HttpError::Head { reason, shown: shown(bytes) };
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];

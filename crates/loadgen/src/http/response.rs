@@ -44,6 +44,12 @@ pub struct Decode {
     head: Vec<u8>,
 }
 
+impl Default for Decode {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Decode {
     /// Returns a decoder at the start of an answer.
     pub fn new() -> Self {
@@ -51,6 +57,9 @@ impl Decode {
     }
 
     /// Returns the next piece and moves `input` past it; `None` if `input` is used up or the answer is complete.
+    ///
+    /// # Errors
+    /// Returns an error if the answer breaks the protocol.
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Piece<'a>>, HttpError> {
         match &mut self.state {
             State::Head => self.next_of_head(input),

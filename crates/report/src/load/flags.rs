@@ -1,10 +1,11 @@
 //! How each word of a command line was understood.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 
 use crate::terminal::Style;
-use crate::terminal::table::{Cell, Column, Layout, table};
-use crate::text::clean;
+use crate::text::{clean, pad, width, wrap};
 use crate::words::Tone;
 
 /// What a word was taken for.
@@ -36,32 +37,40 @@ pub struct FlagLine {
     pub note: Option<String>,
 }
 
-/// Returns the words as a table.
+/// The widest that the column of what was typed becomes.
+const WIDEST: usize = 44;
+
+/// Returns the words in two columns, each with its note below it. Nothing is cut, because every word counts.
 pub fn flags(lines: &[FlagLine], style: Style) -> String {
-    let columns = [
-        Column { title: "as typed", layout: Layout::Name },
-        Column { title: "understood as", layout: Layout::Name },
-        Column { title: "note", layout: Layout::Name },
-    ];
-    let rows: Vec<Vec<Cell>> = lines.iter().map(row).collect();
+    let typed: Vec<String> = lines.iter().map(|line| clean(&line.written)).collect();
+    let widest = typed.iter().map(|text| width(text)).max().unwrap_or(0);
+    let column = widest.min(WIDEST).min(style.width / 2);
     let mut out = String::new();
-    table(&mut out, &columns, &rows, style);
+    for (line, typed) in lines.iter().zip(&typed) {
+        let (became, tone) = became(line);
+        let left = wrap(typed, column);
+        let right = wrap(&clean(&became), style.width.saturating_sub(column + 4));
+        for place in 0..left.len().max(right.len()) {
+            let of = |side: &[String]| side.get(place).cloned().unwrap_or_default();
+            let painted = tone.map_or_else(|| of(&right), |tone| style.paint(tone, &of(&right)));
+            let text = format!("{}  {painted}", pad(&of(&left), column));
+            writeln!(out, "{}", text.trim_end()).expect("a String takes every write");
+        }
+        if let Some(note) = &line.note {
+            style.paragraph(&mut out, "    ", &clean(note));
+        }
+    }
     out
 }
 
-fn row(line: &FlagLine) -> Vec<Cell> {
-    let (became, tone) = match line.tone {
+fn became(line: &FlagLine) -> (String, Option<Tone>) {
+    match line.tone {
         FlagTone::Own => ("as it stands".to_owned(), None),
         FlagTone::Becomes if line.became.is_empty() => ("the default".to_owned(), None),
         FlagTone::Becomes => (line.became.clone(), Some(Tone::Good)),
         FlagTone::Ignored => ("nothing".to_owned(), Some(Tone::Unsure)),
         FlagTone::Refused => ("refused".to_owned(), Some(Tone::Bad)),
-    };
-    vec![
-        Cell::plain(clean(&line.written)),
-        Cell { text: clean(&became), tone },
-        Cell::plain(clean(line.note.as_deref().unwrap_or_default())),
-    ]
+    }
 }
 
 #[cfg(test)]
@@ -81,7 +90,10 @@ mod tests {
             line("--profile", FlagTone::Refused, "", Some("a profiler changes what is measured")),
         ];
         let text = flags(&lines, Style::default());
-        assert!(text.contains("--num-prompts 5") && text.contains("--requests 5"), "{text}");
-        assert!(text.contains("refused") && text.contains("a profiler changes"), "{text}");
+        let expected =
+            "--num-prompts 5  --requests 5\n--profile        refused\n    a profiler changes what is measured\n";
+        assert_eq!(text, expected);
+        let narrow = flags(&lines, Style { width: 24, color: false });
+        assert!(narrow.lines().all(|line| width(line) <= 24), "{narrow}");
     }
 }

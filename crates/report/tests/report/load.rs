@@ -1,5 +1,7 @@
 //! The pages of a load.
 
+use std::collections::BTreeMap;
+
 use isobench_report::html::Options;
 use isobench_report::load::html::{SweepLevel, page, sweep_page};
 use isobench_report::load::{csv, metric_rows, terminal};
@@ -12,9 +14,9 @@ use crate::load_sample::{client_bound, closed, paired, result, searched};
 /// Returns a result of which nothing is known.
 fn bare() -> LoadResult {
     LoadResult {
-        metrics: Default::default(),
-        from_send: Default::default(),
-        intervals: Default::default(),
+        metrics: BTreeMap::new(),
+        from_send: BTreeMap::new(),
+        intervals: BTreeMap::new(),
         too_few: Vec::new(),
         goodput: None,
         failures: Vec::new(),
@@ -24,9 +26,9 @@ fn bare() -> LoadResult {
         warm_up: None,
         flow: None,
         littles_law: None,
-        server: Default::default(),
+        server: BTreeMap::new(),
         series: Vec::new(),
-        distributions: Default::default(),
+        distributions: BTreeMap::new(),
         ..result()
     }
 }

@@ -76,9 +76,8 @@ fn bell(first_ms: f64, ratio: f64, buckets: u32, middle: f64, width: f64) -> His
     Histogram { first_ms, ratio, counts }
 }
 
-/// Returns the result.
-pub(crate) fn result() -> LoadResult {
-    let workload = Workload {
+fn workload() -> Workload {
+    Workload {
         kind: WorkloadKind::Serving,
         api: Api::Completions,
         requests: 600,
@@ -92,7 +91,11 @@ pub(crate) fn result() -> LoadResult {
         probes: Probes { count: 0, output_tokens: 0 },
         counter: TokenCounter::TokenIds,
         extra_body: BTreeMap::from([("top_p".to_owned(), serde_json::json!(0.9))]),
-    };
+    }
+}
+
+/// Returns the result.
+pub(crate) fn result() -> LoadResult {
     let interval = |low, high| LoadInterval { low, high };
     LoadResult {
         urls: vec!["http://127.0.0.1:8000".to_owned()],
@@ -100,7 +103,7 @@ pub(crate) fn result() -> LoadResult {
         client: "isobench 0.1.0".to_owned(),
         started: "2026-01-02T03:04:05Z".to_owned(),
         definition: isobench_schema::measurement::DEFINITION.to_owned(),
-        workload,
+        workload: workload(),
         seed: 1,
         workload_digest: Digest::of(b"workload"),
         tokenizer_digest: Some(Digest::of(b"tokenizer")),

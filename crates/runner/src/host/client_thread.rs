@@ -33,7 +33,7 @@ impl Scheduling {
     }
 
     /// Gives the current thread its processor before every ordinary thread, if that is allowed.
-    pub(crate) fn take() -> Self {
+    pub fn take() -> Self {
         let Ok(lowest) = ThreadPriorityValue::try_from(1) else { return Self::Ordinary };
         let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::RoundRobin);
         match set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Crossplatform(lowest), policy) {

@@ -66,6 +66,8 @@ pub struct SweepStep {
 spelt_enum!(
     /// Why a search ended.
     SearchEnd {
+        /// The levels were given beforehand.
+        Given = "given",
         /// The answer is as fine as asked.
         Refined = "refined",
         /// The highest level allowed is still sustained, and still gains: the server saturates above it.

@@ -111,6 +111,14 @@ impl Sweep {
         }
     }
 
+    /// Returns what the results of levels show that were all given beforehand.
+    pub fn over(&self, results: &[StepResult]) -> SweepReport {
+        let mut steps: Vec<SweepStep> =
+            results.iter().map(|result| result.step(self.rules.by, self.rules.objective_share)).collect();
+        steps.sort_by(|one, other| one.level.total_cmp(&other.level));
+        self.report(SearchEnd::Given, steps)
+    }
+
     fn after(&self, steps: &[SweepStep]) -> Move {
         let rules = &self.rules;
         let Some(top) = steps.last() else { return self.run(rules.first, steps, SearchEnd::Refined) };

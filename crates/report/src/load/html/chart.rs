@@ -48,7 +48,7 @@ impl Chart<'_> {
     pub(super) fn draw(&self) -> Markup {
         let values = || self.curves.iter().flat_map(|curve| curve.values.iter().flatten().copied());
         let across_scale = Scale::around(self.places.iter().copied());
-        let (Some(up), Some(x)) = (Up::new(values().collect()), across_scale) else { return html! {} };
+        let (Some(up), Some(x)) = (Up::new(&values().collect::<Vec<f64>>()), across_scale) else { return html! {} };
         let ticks = thin(up.ticks(), 0.08);
         html! {
             figure {
@@ -86,17 +86,18 @@ impl Chart<'_> {
             }
             Stroke::Fill => {
                 let Some(other) = self.curves.get(index + 1) else { return html! {} };
-                let mut both: Vec<(Vec<(f64, f64)>, Vec<(f64, f64)>)> = vec![(Vec::new(), Vec::new())];
+                // Each piece is its upper and its lower edge.
+                let mut pieces: Vec<[Vec<(f64, f64)>; 2]> = vec![[Vec::new(), Vec::new()]];
                 for ((place, upper), lower) in self.places.iter().zip(&curve.values).zip(&other.values) {
-                    match (upper, lower, both.last_mut()) {
-                        (Some(upper), Some(lower), Some((above, below))) => {
+                    match (upper, lower, pieces.last_mut()) {
+                        (Some(upper), Some(lower), Some([above, below])) => {
                             above.push(spot(place, *upper));
                             below.push(spot(place, *lower));
                         }
-                        (_, _, _) => both.push((Vec::new(), Vec::new())),
+                        (_, _, _) => pieces.push([Vec::new(), Vec::new()]),
                     }
                 }
-                html! { g class=(curve.colour) { @for (above, below) in both.iter().filter(|(above, _)| above.len() > 1) {
+                html! { g class=(curve.colour) { @for [above, below] in pieces.iter().filter(|[above, _]| above.len() > 1) {
                     @let outline: Vec<(f64, f64)> = above.iter().chain(below.iter().rev()).copied().collect();
                     polygon.between points=(points(&outline)) {}
                 } } }
@@ -112,7 +113,7 @@ struct Up {
 }
 
 impl Up {
-    fn new(values: Vec<f64>) -> Option<Self> {
+    fn new(values: &[f64]) -> Option<Self> {
         let finite = || values.iter().copied().filter(|value| value.is_finite());
         let (low, high) = finite().fold((f64::INFINITY, 0.0), |(l, h), value| (value.min(l), value.max(h)));
         let log = low > 0.0 && high / low > LOG_FROM;

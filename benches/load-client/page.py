@@ -1,0 +1,79 @@
+"""Turns the rows of a run into the page `docs/load-client.md`.
+
+Usage: page.py FOLDER... > docs/load-client.md, with the folders that `run.py --out` and
+`real.py --out` wrote; machine and date are those of the first.
+"""
+
+import json
+import os
+import sys
+
+import accuracy
+import capacity
+import faults
+import pacing
+import real
+import start
+from table import LABELS
+
+BENCHES = {
+    "accuracy": ("Accuracy", accuracy), "pacing": ("Pacing", pacing),
+    "capacity": ("Capacity", capacity), "start": ("Start and memory", start),
+    "faults": ("Wire faults", faults), "real": ("Real servers", real),
+}
+HEAD = """\
+# The load client beside its peers
+
+<!-- Written by benches/load-client/page.py from the rows of a run; don't edit. -->
+
+Each client ran on one core against the truth server on another, on loopback; figures are medians
+over the runs, which took turns. `benches/load-client/README.md` says how to install the peers and
+run this again.
+"""
+
+
+def rows_of(folder):
+    with open(os.path.join(folder, "rows.jsonl"), encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def facts_of(folder):
+    with open(os.path.join(folder, "machine.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def versions(facts):
+    found = {name: version for each in facts for name, version in each["versions"].items()}
+    lines = [f"| {LABELS[name]} | {found[name]} |" for name in LABELS if name in found]
+    return "\n".join(["| client | version |", "| --- | --- |", *lines])
+
+
+def noise(rows):
+    """Returns a sentence on how much of the machine others used during the runs."""
+    others = sorted(r["usage"]["others_cpu"] for r in rows if "others_cpu" in r["usage"])
+    if not others:
+        return ""
+    middle, most = others[len(others) // 2], others[-1]
+    return (f"During the runs, other processes and stolen time took {middle:.2f} cores in the "
+            f"median run and {most:.2f} in the worst.")
+
+
+def page(folders):
+    rows = [row for folder in folders for row in rows_of(folder)]
+    facts = [facts_of(folder) for folder in folders]
+    parts = [HEAD, f"- Date: {facts[0]['date']}", f"- Machine: {facts[0]['machine']}",
+             f"- Revision: {facts[0]['revision']}"]
+    parts += [f"- Command: `{each['command']}`" for each in facts]
+    parts += [f"- {noise(rows)}", "", versions(facts), ""]
+    for name, (title, module) in BENCHES.items():
+        found = [row for row in rows if row["bench"] == name]
+        if found:
+            about = module.__doc__.split("\n\n")[1].strip()
+            parts += [f"## {title}", "", about, "", module.tables(found), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    sys.stdout.write(page(sys.argv[1:]))

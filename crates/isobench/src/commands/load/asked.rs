@@ -1,0 +1,200 @@
+//! What is sent: what was typed, and where nothing was typed what a probe of the server suggests.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use isobench_loadgen::schedule::Resources;
+use isobench_loadgen::tokenizer::Tokenizer;
+use isobench_schema::workload::{Api, Arrival, Probes, TokenCounter, Workload, WorkloadKind};
+use serde::Serialize;
+use tokio::runtime::Runtime;
+
+use super::probe::{Probed, probe};
+use super::server::Server;
+use super::{Context, dataset};
+use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::load_args::arrivals::arrival;
+use crate::load_args::values::WarmUp;
+use crate::load_args::{ApiArg, CounterArg, LoadArgs};
+use crate::load_defaults::{self, Defaults, Probe};
+
+/// The most requests that are prepared for a window of some length.
+const MOST_REQUESTS: u32 = 200_000;
+/// The fewest.
+const FEWEST_REQUESTS: u32 = 32;
+/// The longest warm-up that waits for steadiness, in seconds.
+const LONGEST_WARM_UP_S: f64 = 300.0;
+
+/// What is sent, and with what it is made.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) workload: Workload,
+    pub(super) resources: Resources,
+    pub(super) seed: u64,
+    /// No request is begun later than this after the window's start.
+    pub(super) duration: Option<Duration>,
+    pub(super) warm_up: WarmUp,
+    /// How long one request took alone, in seconds, where one was sent.
+    request_s: Option<f64>,
+}
+
+impl Asked {
+    /// Returns what is sent to `server`, which is asked where the arguments leave something open.
+    ///
+    /// # Errors
+    /// Returns which arguments contradict each other, and what a server says that answers nothing.
+    pub(super) fn of(args: &LoadArgs, server: &Server, runtime: &Runtime) -> Result<Self, CommandError> {
+        let tokenizer = args.workload.tokenizer.as_deref().map(Tokenizer::at).transpose().exit(Exit::Usage)?;
+        let has_tokenizer = tokenizer.is_some();
+        let Probed { api, probe: found } = if is_told(args) {
+            Probed { api: api(args).unwrap_or(Api::Completions), probe: Probe::unasked() }
+        } else {
+            let apis = api(args).map_or_else(|| vec![Api::Completions, Api::Chat, Api::Embeddings], |api| vec![api]);
+            probe(server, &apis, runtime)?
+        };
+        let found = Probe { has_tokenizer, ..found };
+        let unsaid = load_defaults::plan(&found);
+        let arrival = arrival(&args.arrival, unsaid.concurrency).exit(Exit::Usage)?;
+        let input_tokens = args.workload.input_len.unwrap_or(unsaid.input_len);
+        let prompts = dataset::prompts(args, input_tokens, has_tokenizer)?;
+        let request_s = (found.request_s > 0.0).then_some(found.request_s);
+        let (requests, duration_s) = window(args, &unsaid, &arrival, request_s);
+        let counter = counter(args, &unsaid);
+        if counter == TokenCounter::Tokenizer && !has_tokenizer {
+            let message = "tokens can't be counted by a tokenizer that isn't given";
+            return Err(CommandError::new(Exit::Usage, message).hint("give `--tokenizer DIR` too"));
+        }
+        let output_tokens = if api == Api::Embeddings { 1 } else { args.workload.output_len.unwrap_or(unsaid.output_len) };
+        let workload = Workload {
+            kind: WorkloadKind::Serving,
+            api,
+            requests,
+            prompts,
+            output_tokens,
+            ignore_eos: !args.workload.stop_at_eos && api != Api::Embeddings,
+            temperature: args.workload.temperature,
+            warm_up_requests: warm_up_requests(args.measuring.warm_up, &arrival, requests, request_s),
+            arrival,
+            max_in_flight: args.arrival.max_in_flight,
+            probes: Probes { count: 0, output_tokens: 1 },
+            counter,
+            extra_body: args.workload.extra_body.iter().map(|field| (field.key.clone(), field.value.clone())).collect(),
+        };
+        Ok(Self {
+            workload,
+            resources: Resources { tokenizer: tokenizer.map(Arc::new), folder: PathBuf::new() },
+            seed: args.workload.seed,
+            duration: duration_s.map(Duration::from_secs_f64),
+            warm_up: args.measuring.warm_up,
+            request_s,
+        })
+    }
+
+    /// Returns the same with other arrivals, and requests enough for them.
+    pub(super) fn with_arrival(&self, arrival: Arrival) -> Self {
+        let mut other = self.clone();
+        if let Some(duration) = self.duration {
+            other.workload.requests = enough(&arrival, duration.as_secs_f64(), self.request_s);
+        }
+        other.workload.arrival = arrival;
+        other
+    }
+
+    /// Prints what would be sent.
+    ///
+    /// # Errors
+    /// Returns an error if it can't be written.
+    pub(super) fn show(&self, server: &Server, context: Context) -> Result<Exit, CommandError> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            url: &'a str,
+            model: &'a str,
+            workload: &'a Workload,
+            seed: u64,
+            duration_s: Option<f64>,
+        }
+        let shown = Shown {
+            url: &server.url,
+            model: server.target.model(),
+            workload: &self.workload,
+            seed: self.seed,
+            duration_s: self.duration.map(|duration| duration.as_secs_f64()),
+        };
+        context.print_json(&shown)?;
+        Ok(Exit::Success)
+    }
+}
+
+/// Returns whether nothing is left to be asked of the server.
+fn is_told(args: &LoadArgs) -> bool {
+    let has_lengths = args.workload.input_len.is_some() && args.workload.output_len.is_some();
+    let has_loop = args.arrival.concurrency.is_some() || args.arrival.rate.is_some() || args.arrival.arrival.is_some();
+    let has_requests = args.workload.requests.is_some();
+    has_requests && has_loop && (has_lengths || args.workload.dataset.is_some()) && args.measuring.counter.is_some()
+}
+
+fn api(args: &LoadArgs) -> Option<Api> {
+    args.server.api.map(|api| match api {
+        ApiArg::Completions => Api::Completions,
+        ApiArg::Chat => Api::Chat,
+        ApiArg::Embeddings => Api::Embeddings,
+    })
+}
+
+fn counter(args: &LoadArgs, unsaid: &Defaults) -> TokenCounter {
+    match args.measuring.counter {
+        None => unsaid.counter,
+        Some(CounterArg::TokenIds) => TokenCounter::TokenIds,
+        Some(CounterArg::Tokenizer) => TokenCounter::Tokenizer,
+        Some(CounterArg::Usage) => TokenCounter::Usage,
+        Some(CounterArg::Whitespace) => TokenCounter::Whitespace,
+    }
+}
+
+/// Returns the requests of the window, and how long it lasts where that was typed or nothing was.
+fn window(
+    args: &LoadArgs,
+    unsaid: &Defaults,
+    arrival: &Arrival,
+    request_s: Option<f64>,
+) -> (u32, Option<f64>) {
+    match (args.workload.requests, args.workload.duration) {
+        (Some(requests), duration) => (requests, duration),
+        (None, duration) => {
+            let seconds = duration.unwrap_or(unsaid.duration_s);
+            (enough(arrival, seconds, request_s), Some(seconds))
+        }
+    }
+}
+
+/// Returns as many requests as can begin within `seconds`: in a closed loop none is answered sooner than one alone.
+fn enough(arrival: &Arrival, seconds: f64, request_s: Option<f64>) -> u32 {
+    let alone_s = request_s.unwrap_or(0.01).max(1e-3);
+    let count = match arrival {
+        // Half as long again as alone, as a prompt may be in a cache.
+        Arrival::Closed { concurrency, .. } => f64::from(*concurrency) * (seconds / alone_s * 1.5 + 1.0),
+        Arrival::Open { rate_per_s, .. } | Arrival::Constant { rate_per_s } => rate_per_s * seconds * 1.2 + 50.0,
+        Arrival::Bursts { size, period_s } => f64::from(*size) * (seconds / period_s + 1.0),
+        Arrival::Stages { stages, .. } => {
+            let highest = stages.iter().map(|stage| stage.from_per_s.max(stage.to_per_s)).fold(0.0, f64::max);
+            highest * seconds * 1.2 + 50.0
+        }
+        Arrival::Trace { .. } | Arrival::AllAtOnce => f64::from(FEWEST_REQUESTS),
+    };
+    whole(count).clamp(FEWEST_REQUESTS, MOST_REQUESTS)
+}
+
+/// Returns the requests that are prepared for the warm-up.
+fn warm_up_requests(warm_up: WarmUp, arrival: &Arrival, requests: u32, request_s: Option<f64>) -> u32 {
+    match warm_up {
+        WarmUp::Requests(requests) => requests,
+        WarmUp::Seconds(seconds) => enough(arrival, seconds, request_s),
+        WarmUp::Steady => enough(arrival, LONGEST_WARM_UP_S, request_s).min(requests.max(10_000)),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the conversion saturates")]
+fn whole(number: f64) -> u32 {
+    number.ceil() as u32
+}

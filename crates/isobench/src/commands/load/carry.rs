@@ -1,0 +1,397 @@
+//! Carrying a load: warm-up, an empty cache where that is asked for, and the window.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use isobench_analysis::load_checks::steady::{Steadiness, SteadyRules};
+use isobench_analysis::load_report::{LoadFacts, LoadReader, LoadReport, ReportOptions};
+use isobench_analysis::objective::Objective;
+use isobench_analysis::validity::LaunchRules;
+use isobench_loadgen::answer::check_length;
+use isobench_loadgen::cancel::{Cancel, StopCause};
+use isobench_loadgen::client::{Client, LoadOptions, PhaseSummary};
+use isobench_loadgen::clock::Clock;
+use isobench_loadgen::gauge::Sending;
+use isobench_loadgen::get::post;
+use isobench_loadgen::record::RecordWriter;
+use isobench_loadgen::schedule::prepared::Cache;
+use isobench_loadgen::schedule::Schedules;
+use isobench_loadgen::scrape::Scraper;
+use isobench_loadgen::tokenizer::Tokenizer;
+use isobench_runner::host::client_thread::Scheduling;
+use isobench_schema::load_checks::{SteadyState, WarmUp};
+use isobench_schema::measurement::MetricName;
+use isobench_schema::record::{Phase, RequestRecord};
+use isobench_schema::units::Seconds;
+use isobench_schema::workload::TokenCounter;
+use tokio::runtime::Runtime;
+
+use super::super::{Context, cache_folder};
+use super::asked::Asked;
+use super::recording::Recording;
+use super::server::Server;
+use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::load_args::values::WarmUp as WarmUpArg;
+use crate::load_args::LoadArgs;
+use crate::load_live::{Expected, LoadMeter, LoadView};
+
+/// How long a stream may be silent.
+const STALL: Duration = Duration::from_secs(60);
+/// How often it is looked whether the load is to be stopped, and how much is under way.
+const WATCH: Duration = Duration::from_millis(50);
+/// How often the server's metrics are looked at.
+const SCRAPE: Duration = Duration::from_secs(1);
+/// The slices by which a warm-up is followed.
+const SLICE: Duration = Duration::from_millis(500);
+/// How long a server may take to empty its cache.
+const RESET: Duration = Duration::from_secs(30);
+/// Where engines empty their prefix caches: vLLM, and SGLang.
+const RESET_ROUTES: [&str; 2] = ["/reset_prefix_cache", "/flush_cache"];
+/// By how much counts of a tokenizer may differ from the server's: text that is tokenised again needn't give the same
+/// tokens.
+const TOKENIZER_TOLERANCE: f64 = 0.02;
+
+/// What stops a load before its end.
+#[derive(Debug, Clone)]
+pub(super) struct Limits {
+    interrupted: Arc<AtomicBool>,
+    pub(super) stop: Cancel,
+    deadline: Instant,
+}
+
+impl Limits {
+    pub(super) fn new(interrupted: Arc<AtomicBool>, deadline: Instant) -> Self {
+        Self { interrupted, stop: Cancel::new(), deadline }
+    }
+
+    /// Returns why the load was stopped, if it was.
+    pub(super) fn cause(&self) -> Option<StopCause> {
+        self.stop.cause()
+    }
+
+    /// Stops the load if it is time.
+    fn look(&self) {
+        if self.interrupted.load(Ordering::Relaxed) {
+            self.stop.stop(StopCause::Interrupted);
+        } else if Instant::now() >= self.deadline {
+            self.stop.stop(StopCause::WorkloadTimeout);
+        }
+    }
+}
+
+/// One load of one server.
+pub(super) struct Carrier<'a> {
+    args: &'a LoadArgs,
+    server: &'a Server,
+    asked: &'a Asked,
+    limits: &'a Limits,
+    context: Context,
+    schedules: Schedules,
+    clock: Clock,
+    client: Client,
+    writer: RecordWriter<Recording>,
+    warmed_up: Option<WarmUp>,
+}
+
+impl<'a> Carrier<'a> {
+    /// Prepares the requests of a load, whose records are kept in a file if one is named.
+    ///
+    /// # Errors
+    /// Returns what can't be sent, or that the file for records can't be made.
+    pub(super) fn new(
+        args: &'a LoadArgs,
+        server: &'a Server,
+        asked: &'a Asked,
+        limits: &'a Limits,
+        context: Context,
+        records: Option<&Path>,
+    ) -> Result<Self, CommandError> {
+        let schedules = schedules(asked)?;
+        let objective = args.measuring.goodput.as_deref().map(Objective::parse).transpose().exit(Exit::Usage)?;
+        let options =
+            ReportOptions { rules: rules(asked), percentiles: args.measuring.percentiles.0.clone(), objective };
+        let clock = Clock::start();
+        let header = clock.header(asked.seed, schedules.digest());
+        let recording = Recording::create(records, LoadReader::new(options)).exit(Exit::Usage)?;
+        let writer = RecordWriter::new(recording, &header).exit(Exit::Machine)?;
+        let client = Client::new(server.target.clone(), load_options(args, asked), clock, limits.stop.clone());
+        Ok(Self {
+            args,
+            server,
+            asked,
+            limits,
+            context,
+            schedules,
+            clock,
+            client,
+            writer,
+            warmed_up: None,
+        })
+    }
+
+    /// Sends everything; returns what the records tell.
+    ///
+    /// # Errors
+    /// Returns an error if the load can't be carried on or its records can't be kept.
+    pub(super) fn carry(mut self, runtime: &Runtime) -> Result<LoadReport, CommandError> {
+        runtime.block_on(async {
+            self.prepare().await?;
+            self.measure().await
+        })?;
+        self.finish()
+    }
+
+    /// Warms the server up, and empties its cache where that is asked for.
+    ///
+    /// # Errors
+    /// As [`Carrier::carry`].
+    pub(super) async fn prepare(&mut self) -> Result<(), CommandError> {
+        self.warm_up().await?;
+        if self.args.server.reset_prefix_cache {
+            self.reset_cache().await?;
+        }
+        Ok(())
+    }
+
+    /// Sends what is measured.
+    ///
+    /// # Errors
+    /// As [`Carrier::carry`].
+    pub(super) async fn measure(&mut self) -> Result<(), CommandError> {
+        let scraper = self.scraper()?;
+        let sending = self.asked.duration.map_or_else(Sending::all, Sending::within);
+        self.phase(Phase::Measure, &sending, |_record| {}).await?;
+        for sample in scraper.map(Scraper::stop).unwrap_or_default() {
+            self.writer.write_server(sample).exit(Exit::Machine)?;
+        }
+        Ok(())
+    }
+
+    /// Returns what the records tell.
+    ///
+    /// # Errors
+    /// As [`Carrier::carry`].
+    pub(super) fn finish(self) -> Result<LoadReport, CommandError> {
+        let facts = LoadFacts {
+            urls: vec![self.server.url.clone()],
+            model: self.server.target.model().to_owned(),
+            started: started(&self.clock),
+            workload: self.asked.workload.clone(),
+            tokenizer_digest: self.tokenizer_digest()?,
+            dataset_digest: self.schedules.phase(Phase::Measure).input().map(|input| input.digest.clone()),
+            counted_by: self.asked.workload.counter,
+        };
+        let recording = self.writer.finish().exit(Exit::Machine)?;
+        let reader = recording.finish().exit(Exit::Machine)?;
+        let mut report = reader.finish(facts).exit(Exit::Error)?;
+        report.result.warm_up = self.warmed_up;
+        Ok(report)
+    }
+
+    fn tokenizer_digest(&self) -> Result<Option<isobench_schema::ids::Digest>, CommandError> {
+        let tokenizer = self.asked.resources.tokenizer.as_ref();
+        tokenizer.map(|tokenizer| tokenizer.digest().cloned()).transpose().exit(Exit::Error)
+    }
+
+    /// Sends what isn't measured.
+    async fn warm_up(&mut self) -> Result<(), CommandError> {
+        let sending = match self.asked.warm_up {
+            WarmUpArg::Requests(_) => Sending::all(),
+            WarmUpArg::Seconds(seconds) => Sending::within(Duration::from_secs_f64(seconds)),
+            WarmUpArg::Steady => return self.warm_up_until_steady().await,
+        };
+        self.phase(Phase::WarmUp, &sending, |_record| {}).await
+    }
+
+    /// Sends until the throughput no longer changes: slice by slice, in output tokens (of embeddings: requests).
+    async fn warm_up_until_steady(&mut self) -> Result<(), CommandError> {
+        let mut steadiness = Steadiness::new(SteadyRules::default());
+        let sending = Sending::all();
+        let (mut end, mut sum) = (None::<u64>, 0.0);
+        let slice_ns = u64::try_from(SLICE.as_nanos()).unwrap_or(u64::MAX);
+        let ending = sending.clone();
+        let watch = |record: &RequestRecord| {
+            let until = *end.get_or_insert(record.intended_ns.saturating_add(slice_ns));
+            let mut until = until;
+            while record.end_ns >= until {
+                if steadiness.push(Some(sum)) != SteadyState::NotYet {
+                    ending.end();
+                }
+                sum = 0.0;
+                until = until.saturating_add(slice_ns);
+            }
+            end = Some(until);
+            if record.failure.is_none() {
+                let tokens = u32::try_from(record.output_tokens()).unwrap_or(u32::MAX);
+                sum += f64::from(tokens.max(1));
+            }
+        };
+        self.phase(Phase::WarmUp, &sending, watch).await?;
+        self.warmed_up = Some(steadiness.report());
+        Ok(())
+    }
+
+    /// Empties the server's prefix cache.
+    async fn reset_cache(&self) -> Result<(), CommandError> {
+        let endpoint = self.server.target.endpoint();
+        let mut said = String::new();
+        for route in RESET_ROUTES {
+            match post(endpoint, route, RESET).await {
+                Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
+                Ok(reply) => said = format!("`POST {route}` was answered with status {}", reply.status),
+                Err(error) => said = error.to_string(),
+            }
+        }
+        let message = format!("the server's prefix cache can't be emptied: {said}");
+        Err(CommandError::new(Exit::SomeFailed, message)
+            .hint("leave `--reset-prefix-cache` out, or start the server with its development endpoints"))
+    }
+
+    fn scraper(&self) -> Result<Option<Scraper>, CommandError> {
+        if self.args.server.no_scrape_metrics {
+            return Ok(None);
+        }
+        let endpoint = self.server.target.endpoint().clone();
+        Scraper::start(endpoint, SCRAPE, self.clock).map(Some).exit(Exit::Machine)
+    }
+
+    /// Sends one phase, and shows how it goes.
+    async fn phase(
+        &mut self,
+        phase: Phase,
+        sending: &Sending,
+        mut watch: impl FnMut(&RequestRecord),
+    ) -> Result<(), CommandError> {
+        let schedule = Arc::clone(self.schedules.phase(phase));
+        if schedule.entries().is_empty() {
+            return Ok(());
+        }
+        let url = &self.server.url;
+        self.context.terminal.status(&format!("{phase}: up to {} requests to {url}", schedule.entries().len()));
+        let meter = Arc::new(Mutex::new(LoadMeter::new(self.expected(phase, schedule.entries().len()), Instant::now())));
+        let view =
+            (!self.args.output.no_live).then(|| LoadView::start(self.context.terminal, Arc::clone(&meter)));
+        let counting = Counting::of(self.asked);
+        let writer = &mut self.writer;
+        let gauge = self.client.gauge();
+        let sink = |mut record: RequestRecord| {
+            counting.count(&mut record)?;
+            if let Ok(mut meter) = meter.lock() {
+                meter.record(&record, Instant::now());
+            }
+            watch(&record);
+            writer.write(&record)
+        };
+        let limits = self.limits;
+        let running = self.client.run_phase_while(&schedule, sending.clone(), sink);
+        tokio::pin!(running);
+        let summary = loop {
+            tokio::select! {
+                result = &mut running => break result,
+                () = tokio::time::sleep(WATCH) => {
+                    limits.look();
+                    if let Ok(mut meter) = meter.lock() {
+                        let under_way = u64::try_from(gauge.under_way()).unwrap_or(u64::MAX);
+                        meter.note_in_flight(under_way, Instant::now());
+                        meter.note_busy(gauge.busy_share());
+                    }
+                }
+            }
+        };
+        drop(view);
+        let PhaseSummary { completed, failed, audit, .. } = summary.exit(Exit::Machine)?;
+        self.writer.write_audit(audit).exit(Exit::Machine)?;
+        self.context.terminal.status(&format!("{phase}: {completed} completed, {failed} failed"));
+        Ok(())
+    }
+
+    fn expected(&self, phase: Phase, requests: usize) -> Expected {
+        let (seconds, is_all) = match (phase, self.asked.warm_up, self.asked.duration) {
+            (Phase::Measure, _, duration) => (duration.map(|time| time.as_secs_f64()), duration.is_none()),
+            (_, WarmUpArg::Seconds(seconds), _) => (Some(seconds), false),
+            (_, WarmUpArg::Steady, _) => (None, false),
+            (_, WarmUpArg::Requests(_), _) => (None, true),
+        };
+        Expected {
+            phase: phase.to_string(),
+            requests: u64::try_from(requests).ok().filter(|_| is_all),
+            rate_per_s: self.args.arrival.rate,
+            seconds,
+        }
+    }
+}
+
+/// Counts tokens off the threads that measure, where the tokenizer does it.
+struct Counting<'a> {
+    tokenizer: Option<&'a Tokenizer>,
+}
+
+impl<'a> Counting<'a> {
+    fn of(asked: &'a Asked) -> Self {
+        let is_counter = asked.workload.counter == TokenCounter::Tokenizer;
+        let tokenizer = asked.resources.tokenizer.as_deref().filter(|_| is_counter);
+        Self { tokenizer }
+    }
+
+    fn count(&self, record: &mut RequestRecord) -> io::Result<()> {
+        let Some(tokenizer) = self.tokenizer else { return Ok(()) };
+        let bytes: Vec<usize> = record.chunk_bytes.iter().filter_map(|bytes| usize::try_from(*bytes).ok()).collect();
+        let tokens = tokenizer.chunk_tokens(&record.text, &bytes).map_err(io::Error::other)?;
+        record.chunk_tokens = tokens;
+        check_length(record, false);
+        Ok(())
+    }
+}
+
+/// Returns the prepared requests: those that were prepared before for the same load, where the cache folder keeps them.
+fn schedules(asked: &Asked) -> Result<Schedules, CommandError> {
+    let cache = cache_folder(None).ok().map(|folder| Cache::open(&folder.join("prepared")));
+    match cache {
+        Some(Ok(cache)) => {
+            let prepared = cache.schedules(&asked.workload, asked.seed, &asked.resources).exit(Exit::Usage)?;
+            Ok(prepared.schedules)
+        }
+        // Without a cache everything is prepared anew.
+        Some(Err(_)) | None => Schedules::new(&asked.workload, asked.seed, &asked.resources).exit(Exit::Usage),
+    }
+}
+
+fn load_options(args: &LoadArgs, asked: &Asked) -> LoadOptions {
+    let timeout = Duration::from_secs_f64(args.measuring.timeout);
+    LoadOptions {
+        // What a tokenizer counts is judged after it was counted.
+        exact_lengths: asked.workload.ignore_eos && asked.workload.counter != TokenCounter::Tokenizer,
+        workers: usize::try_from(args.measuring.workers).unwrap_or(1),
+        processors: args.measuring.pin.as_ref().map_or_else(Vec::new, |list| list.0.clone()),
+        prepare_thread: || {
+            Scheduling::take();
+        },
+        ..LoadOptions::new(timeout, STALL.min(timeout))
+    }
+}
+
+/// Returns what the window is checked against.
+fn rules(asked: &Asked) -> LaunchRules {
+    let is_by_tokenizer = asked.workload.counter == TokenCounter::Tokenizer;
+    LaunchRules {
+        requests: asked.workload.requests,
+        probes: 0,
+        exact_length: asked.workload.ignore_eos,
+        count_tolerance: if is_by_tokenizer { TOKENIZER_TOLERANCE } else { 0.0 },
+        arrival: asked.workload.arrival.clone(),
+        failed_requests: 0,
+        min_window_s: Seconds::new(0.0).expect("zero is a duration"),
+        primary: MetricName::OutputThroughput,
+        margin: 0.02,
+    }
+}
+
+/// Returns when the clock of the records began, RFC 3339 in UTC.
+fn started(clock: &Clock) -> String {
+    let nanoseconds = i128::from(clock.epoch_unix_ns());
+    let seconds = jiff::Timestamp::from_nanosecond(nanoseconds).ok();
+    seconds.and_then(|at| at.round(jiff::Unit::Second).ok()).unwrap_or_default().to_string()
+}

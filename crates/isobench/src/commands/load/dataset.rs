@@ -1,0 +1,87 @@
+//! Where prompts come from: a source by its name, or a file whose form can be seen.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use isobench_schema::task::OptionValue;
+use isobench_schema::workload::Prompts;
+
+use crate::exit::{CommandError, Exit};
+use crate::load_args::LoadArgs;
+
+/// How much of a file is looked at.
+const LOOKED_AT: u64 = 4096;
+
+/// Names of sources that are the same thing.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("prefix-repetition", "prefix_repetition"),
+    ("shared-prefix", "prefix_repetition"),
+    ("generated-shared-prefix", "prefix_repetition"),
+    ("random-ids", "random"),
+    ("multi-turn", "sessions"),
+];
+
+/// Returns the prompts that were asked for.
+///
+/// # Errors
+/// Returns an error for a file that can't be read or whose form can't be seen.
+pub(super) fn prompts(args: &LoadArgs, input_tokens: u32, has_tokenizer: bool) -> Result<Prompts, CommandError> {
+    let given = &args.workload;
+    if let Some(vocabulary_size) = given.vocabulary_size {
+        return Ok(Prompts::TokenIds { input_tokens, vocabulary_size, first_id: 10.min(vocabulary_size / 2) });
+    }
+    let mut options: BTreeMap<String, OptionValue> =
+        given.dataset_options.iter().map(|option| (option.key.clone(), option.value.clone())).collect();
+    if !args.server.lora.is_empty() {
+        options.entry("lora-modules".to_owned()).or_insert(OptionValue::Text(args.server.lora.join(",")));
+    }
+    let name = match given.dataset.as_deref() {
+        None if has_tokenizer || !options.is_empty() => "random".to_owned(),
+        None => return Ok(Prompts::Words { input_tokens }),
+        Some(name) if name.contains(['/', '.']) || Path::new(name).is_file() => {
+            options.entry("dataset-path".to_owned()).or_insert(OptionValue::Text(name.to_owned()));
+            kind(Path::new(name))?.to_owned()
+        }
+        Some(name) => OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, name)| name).to_owned(),
+    };
+    if matches!(name.as_str(), "random" | "sonnet" | "image") {
+        let is_given = options.keys().any(|key| key.ends_with("input-len"));
+        if !is_given {
+            options.insert("input-len".to_owned(), OptionValue::Whole(i64::from(input_tokens)));
+        }
+    }
+    if name == "random" && !has_tokenizer && options.len() == 1 {
+        return Ok(Prompts::Words { input_tokens });
+    }
+    Ok(Prompts::Dataset { name, options })
+}
+
+/// Returns the source that reads a file, by its first bytes.
+fn kind(path: &Path) -> Result<&'static str, CommandError> {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut start));
+    if let Err(error) = read {
+        let message = format!("can't read the dataset `{}`", path.display());
+        return Err(CommandError { source: Some(error.into()), ..CommandError::new(Exit::Usage, message) });
+    }
+    let text = String::from_utf8_lossy(&start);
+    let first = text.lines().next().unwrap_or_default();
+    let found = match first {
+        _ if first.contains("ContextTokens") => Some("azure"),
+        _ if first.contains("Request tokens") => Some("burstgpt"),
+        _ if first.contains("\"hash_ids\"") => Some("mooncake"),
+        _ if text.trim_start().starts_with('[') && text.contains("\"conversations\"") => Some("sharegpt"),
+        _ if first.contains("\"timestamp\"") => Some("timed"),
+        _ if first.contains("\"prompt\"") || first.contains("\"messages\"") || first.contains("\"token_ids\"") => {
+            Some("custom")
+        }
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        let message = format!("the form of the dataset `{}` can't be seen from its first line", path.display());
+        CommandError::new(Exit::Usage, message)
+            .hint("name it: `--dataset custom --dataset-option dataset-path=FILE`, or sharegpt, timed, burstgpt, mooncake, azure")
+    })
+}

@@ -1,0 +1,64 @@
+//! `isobench load`: the load client alone.
+//!
+//! The way of a load: [`server`] finds out what there is to load, [`asked`] what is sent to it, [`carry`] sends it phase by
+//! phase and reads the records as they come, and [`outputs`] writes the result in every form that was asked for.
+
+mod against;
+mod asked;
+mod carry;
+mod dataset;
+mod outputs;
+mod probe;
+mod recording;
+mod server;
+mod sweep;
+
+use std::time::{Duration, Instant};
+
+use isobench_loadgen::cancel::StopCause;
+use isobench_schema::load_result::{LoadResult, Validity};
+
+use super::Context;
+use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::interrupt;
+use crate::load_args::LoadArgs;
+use asked::Asked;
+use carry::{Carrier, Limits};
+use server::Server;
+
+/// Runs the command.
+///
+/// # Errors
+/// Returns what in the arguments makes no sense, what can't be reached, and what can't be written.
+pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandError> {
+    outputs::check(args)?;
+    let interrupted = interrupt::flag().exit(Exit::Machine)?;
+    let deadline = Instant::now() + Duration::from_secs_f64(args.measuring.deadline);
+    let limits = Limits::new(interrupted, deadline);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().exit(Exit::Machine)?;
+    if let Some(urls) = &args.server.against {
+        return against::run(args, urls, &limits, &runtime, context);
+    }
+    let url = args.url.as_deref().unwrap_or_default();
+    let server = Server::find(args, url, &runtime)?;
+    let asked = Asked::of(args, &server, &runtime)?;
+    if args.dry_run {
+        return asked.show(&server, context);
+    }
+    if let Some(by) = args.arrival.sweep {
+        return sweep::run(args, by, &server, &asked, &limits, &runtime, context);
+    }
+    let records = args.output.records.as_deref();
+    let report = Carrier::new(args, &server, &asked, &limits, context, records)?.carry(&runtime)?;
+    outputs::write(args, &report, context)?;
+    Ok(exit(&report.result, limits.cause()))
+}
+
+/// Returns how the command ends: a load whose numbers may not be used is no success.
+fn exit(result: &LoadResult, stopped: Option<StopCause>) -> Exit {
+    match (stopped, result.validity) {
+        (Some(StopCause::Interrupted), _) => Exit::Interrupted,
+        (None, Validity::Valid) => Exit::Success,
+        (Some(StopCause::WorkloadTimeout | StopCause::ServerDied), _) | (None, _) => Exit::SomeFailed,
+    }
+}

@@ -1,0 +1,129 @@
+//! The result of a load in every form that was asked for.
+
+use std::fs;
+use std::path::Path;
+
+use isobench_analysis::load_report::LoadReport;
+use isobench_analysis::load_report::peers::PeerFacts;
+use isobench_report::load::{csv, html, terminal};
+use isobench_report::terminal::Style;
+use isobench_schema::format;
+use isobench_schema::load_result::LoadResult;
+use isobench_schema::workload::Prompts;
+
+use super::Context;
+use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::load_args::{LoadArgs, ResultFormatArg};
+use crate::load_rows;
+
+/// How a CSV file's name ends that has a row for each request.
+const REQUESTS_CSV: &str = "requests.csv";
+
+/// Checks before anything is sent that what was asked for can be written afterwards.
+///
+/// # Errors
+/// Returns which file needs another one, or lies in a folder that isn't there.
+pub(super) fn check(args: &LoadArgs) -> Result<(), CommandError> {
+    let output = &args.output;
+    let needs_records = output.parquet.is_some() || output.csv.as_deref().is_some_and(is_by_request);
+    if needs_records && output.records.is_none() {
+        let message = "a table with a row for each request is made from their records, and none are kept";
+        return Err(CommandError::new(Exit::Usage, message).hint("give `--records FILE` too, such as `requests.jsonl.zst`"));
+    }
+    let files =
+        [&output.json_file, &output.out, &output.records, &output.html, &output.csv, &output.parquet];
+    for file in files.into_iter().flatten() {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            let message = format!("`{}` can't be written: the folder `{}` isn't there", file.display(), folder.display());
+            return Err(CommandError::new(Exit::Usage, message).hint("make the folder first"));
+        }
+    }
+    Ok(())
+}
+
+fn is_by_request(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(REQUESTS_CSV))
+}
+
+/// Writes the result.
+///
+/// # Errors
+/// Returns which file can't be written.
+pub(super) fn write(args: &LoadArgs, report: &LoadReport, context: Context) -> Result<(), CommandError> {
+    let output = &args.output;
+    if let Some(records) = &output.records {
+        if let Some(out) = &output.parquet {
+            load_rows::write_parquet(records, out).exit(Exit::Machine)?;
+        }
+        if let Some(out) = output.csv.as_deref().filter(|path| is_by_request(path)) {
+            load_rows::write_csv(records, out).exit(Exit::Machine)?;
+        }
+    }
+    if let Some(path) = output.csv.as_deref().filter(|path| !is_by_request(path)) {
+        put(path, &csv::metrics(&report.result))?;
+    }
+    let foreign = output.format.map(|format| foreign(args, report, format));
+    let mut is_said = false;
+    match (&foreign, &output.out) {
+        (Some(text), Some(path)) => put(path, text)?,
+        (Some(text), None) => {
+            context.terminal.data(&(text.trim_end().to_owned() + "\n"));
+            is_said = true;
+        }
+        (None, _) => {}
+    }
+    show(args, &report.result, context, is_said)
+}
+
+/// Writes our own forms of a result: JSON, the page, and what is printed unless something else `is_said` already.
+///
+/// # Errors
+/// Returns which file can't be written.
+pub(super) fn show(
+    args: &LoadArgs,
+    result: &LoadResult,
+    context: Context,
+    is_said: bool,
+) -> Result<(), CommandError> {
+    if let Some(path) = &args.output.json_file {
+        put(path, &format::to_pretty(result).exit(Exit::Error)?)?;
+    }
+    if let Some(path) = &args.output.html {
+        put(path, &html::page(result, &isobench_report::html::Options::default()))?;
+    }
+    if context.json {
+        context.terminal.data(&format::to_pretty(result).exit(Exit::Error)?);
+    } else if !is_said {
+        let style = Style { width: context.terminal.size().0, color: context.terminal.colors_data() };
+        context.terminal.data(&terminal::summary(result, style));
+    }
+    Ok(())
+}
+
+fn put(path: &Path, text: &str) -> Result<(), CommandError> {
+    fs::write(path, text).map_err(|error| {
+        let message = format!("failed to write `{}`", path.display());
+        CommandError { source: Some(error.into()), ..CommandError::new(Exit::Machine, message) }
+    })
+}
+
+/// Returns the result as another tool writes it.
+fn foreign(args: &LoadArgs, report: &LoadReport, format: ResultFormatArg) -> String {
+    let result = &report.result;
+    let tokenizer = args.workload.tokenizer.as_ref().map(|path| path.display().to_string());
+    let dataset = match &result.workload.prompts {
+        Prompts::Words { .. } | Prompts::TokenIds { .. } => "random".to_owned(),
+        Prompts::Dataset { name, .. } => name.clone(),
+    };
+    let facts = PeerFacts {
+        date: jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string(),
+        tokenizer: tokenizer.unwrap_or_else(|| result.model.clone()),
+        dataset,
+        label: None,
+    };
+    match format {
+        ResultFormatArg::Vllm => report.vllm_json(&facts, &args.measuring.percentiles.0),
+        ResultFormatArg::Sglang => report.sglang_json(&facts),
+    }
+}

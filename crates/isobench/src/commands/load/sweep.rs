@@ -1,0 +1,167 @@
+//! `isobench load --sweep`: one load at each level, until it is known where the server saturates.
+
+use std::fs;
+use std::path::PathBuf;
+
+use isobench_analysis::load_checks::sweep::{Next, StepResult, Sweep, SweepRules};
+use isobench_analysis::load_report::LoadReport;
+use isobench_report::html::Options;
+use isobench_report::load::html::{SweepLevel, sweep_page};
+use isobench_schema::load_checks::{SweepBy, SweepReport};
+use isobench_schema::workload::Arrival;
+use tokio::runtime::Runtime;
+
+use super::super::Context;
+use super::asked::Asked;
+use super::carry::{Carrier, Limits};
+use super::server::Server;
+use super::{exit, outputs};
+use crate::exit::{CommandError, Exit, WithExit as _};
+use crate::load_args::{LoadArgs, SweepArg};
+use goal::Goal;
+
+mod goal;
+
+/// The first level, the factor of the ladder, and how close the answer's levels come.
+const FIRST: f64 = 1.0;
+const FACTOR: f64 = 2.0;
+const RESOLUTION: f64 = 0.1;
+/// The highest level, and the most steps.
+const HIGHEST: f64 = 65_536.0;
+const MOST_STEPS: usize = 24;
+
+/// Loads the server level by level, and writes what was found.
+///
+/// # Errors
+/// As for one load.
+pub(super) fn run(
+    args: &LoadArgs,
+    by: SweepArg,
+    server: &Server,
+    asked: &Asked,
+    limits: &Limits,
+    runtime: &Runtime,
+    context: Context,
+) -> Result<Exit, CommandError> {
+    let by = match by {
+        SweepArg::Concurrency => SweepBy::Concurrency,
+        SweepArg::Rate => SweepBy::Rate,
+    };
+    let goal = args.arrival.sweep_goal.as_deref().map(Goal::parse).transpose()?;
+    let levels = &args.arrival.sweep_levels;
+    let sweep = search(by, levels, goal.is_some())?;
+    let mut given = levels.iter().copied();
+    let (mut results, mut reports): (Vec<StepResult>, Vec<LoadReport>) = (Vec::new(), Vec::new());
+    let found = loop {
+        let level = match (levels.is_empty(), sweep.next(&results)) {
+            (true, Next::Run(level)) => level,
+            (true, Next::Done(found)) => break found,
+            (false, _) => match given.next() {
+                Some(level) => level,
+                None => break sweep.over(&results),
+            },
+        };
+        context.terminal.status(&format!("{by} {level}"));
+        let asked = asked.with_arrival(arrival(by, level, args));
+        let records = args.output.records.as_ref().map(|path| at_level(path, level));
+        let report = Carrier::new(args, server, &asked, limits, context, records.as_deref())?.carry(runtime)?;
+        let share = goal.as_ref().map(|goal| if goal.is_met(&report.result.metrics) { 1.0 } else { 0.0 });
+        results.push(StepResult { objective_share: share, ..report.step(level) });
+        reports.push(report);
+        if limits.cause().is_some() {
+            break sweep.over(&results);
+        }
+    };
+    write(args, by, found, &results, reports, context, limits)
+}
+
+fn search(by: SweepBy, levels: &[f64], has_goal: bool) -> Result<Sweep, CommandError> {
+    let lowest = levels.iter().copied().fold(FIRST, f64::min);
+    let rules = SweepRules {
+        by,
+        lowest,
+        first: FIRST,
+        highest: HIGHEST,
+        factor: FACTOR,
+        resolution: RESOLUTION,
+        objective_share: has_goal.then_some(1.0),
+        most_steps: MOST_STEPS,
+    };
+    if by == SweepBy::Concurrency && levels.iter().any(|level| level.fract() != 0.0) {
+        let message = "the levels of a sweep by concurrency must be whole numbers";
+        return Err(CommandError::new(Exit::Usage, message));
+    }
+    Sweep::new(rules).exit(Exit::Usage)
+}
+
+fn arrival(by: SweepBy, level: f64, args: &LoadArgs) -> Arrival {
+    match by {
+        SweepBy::Concurrency => Arrival::Closed { concurrency: whole(level), ramp_s: args.arrival.ramp },
+        SweepBy::Rate => Arrival::Open { rate_per_s: level, burstiness: args.arrival.burstiness.unwrap_or(1.0) },
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "levels are whole numbers up to 65,536")]
+fn whole(level: f64) -> u32 {
+    level as u32
+}
+
+/// Returns the name of a level's own file: the level stands before the name's end.
+fn at_level(path: &std::path::Path, level: f64) -> PathBuf {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("records");
+    let at = name.find('.').unwrap_or(name.len());
+    let (stem, end) = name.split_at(at);
+    path.with_file_name(format!("{stem}.{level}{end}"))
+}
+
+/// Writes the result of the highest level that was sustained, with what the sweep found, and a page of all levels.
+fn write(
+    args: &LoadArgs,
+    by: SweepBy,
+    found: SweepReport,
+    results: &[StepResult],
+    mut reports: Vec<LoadReport>,
+    context: Context,
+    limits: &Limits,
+) -> Result<Exit, CommandError> {
+    if let Some(path) = &args.output.html {
+        let name = by.as_str();
+        let levels: Vec<SweepLevel<'_>> = results
+            .iter()
+            .zip(&reports)
+            .map(|(step, report)| SweepLevel { name, level: step.level, result: &report.result })
+            .collect();
+        let failed = |error: std::io::Error| {
+            let message = format!("failed to write `{}`", path.display());
+            CommandError { source: Some(error.into()), ..CommandError::new(Exit::Machine, message) }
+        };
+        fs::write(path, sweep_page(&levels, &Options::default())).map_err(failed)?;
+    }
+    let best = found.highest_sustained;
+    let place = results.iter().position(|step| best.is_some_and(|best| (step.level - best).abs() < f64::EPSILON));
+    let place = place.unwrap_or(results.len().saturating_sub(1));
+    if place >= reports.len() {
+        return Err(CommandError::new(Exit::SomeFailed, "the sweep was stopped before its first level ended"));
+    }
+    let mut report = reports.swap_remove(place);
+    report.result.sweep = Some(found);
+    // The page of all levels is written already.
+    let mut others = args.clone();
+    others.output.html = None;
+    others.output.records = None;
+    outputs::write(&others, &report, context)?;
+    Ok(exit(&report.result, limits.cause()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn each_level_has_records_of_its_own() {
+        assert_eq!(at_level(Path::new("a/r.jsonl.zst"), 16.0), Path::new("a/r.16.jsonl.zst"));
+        assert_eq!(at_level(Path::new("r"), 0.5), Path::new("r.0.5"));
+    }
+}
