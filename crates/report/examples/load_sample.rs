@@ -53,7 +53,7 @@ fn sweep(options: &Options) -> String {
     let results: Vec<(f64, LoadResult)> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0].map(at).into();
     let levels: Vec<SweepLevel<'_>> =
         results.iter().map(|(level, result)| SweepLevel { name: "concurrency", level: *level, result }).collect();
-    sweep_page(&levels, options)
+    sweep_page(&load_sample::search(), &levels, options)
 }
 
 fn live() -> io::Result<()> {

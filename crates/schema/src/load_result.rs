@@ -139,7 +139,7 @@ pub struct LoadResult {
     /// What the two servers of paired mode differ by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paired: Option<Paired>,
-    /// The search that this load is the last step of.
+    /// The search that this load is a step of: that of the highest level sustained, else the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<SweepReport>,
 }

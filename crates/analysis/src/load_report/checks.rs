@@ -9,7 +9,7 @@ use isobench_schema::workload::{Arrival, Workload};
 use super::halves::{ended_in, numbers_of};
 use super::numbers::in_order;
 use super::{Sample, Taken, Window, completed};
-use crate::load_checks::audit::{AuditInput, SendTimes, audit};
+use crate::load_checks::audit::{AuditInput, audit};
 use crate::load_checks::steady::{Flight, LoopRequest, flow, full_loop, halves};
 use crate::load_checks::sweep::littles_law;
 use crate::stats::{length, real};
@@ -54,10 +54,9 @@ impl Checks {
 
 fn self_audit(taken: &Taken, workload: &Workload) -> Option<Audit> {
     let phase = taken.samples.audits.iter().find(|audit| audit.phase == Phase::Measure)?;
-    let requests: Vec<SendTimes> = taken.samples.window.iter().map(SendTimes::of).collect();
     Some(audit(&AuditInput {
         phase,
-        requests: &requests,
+        requests: &taken.samples.window,
         arrival: &workload.arrival,
         max_in_flight: workload.max_in_flight,
         gaps: taken.slots.read_gaps(),
@@ -77,8 +76,7 @@ fn full(samples: &[Sample], arrival: &Arrival) -> Option<FullLoop> {
 
 fn kept_up(samples: &[Sample], last_due_ns: u64) -> Flow {
     let flight = |sample: &Sample| Flight { due_ns: sample.intended_ns, ended_ns: Some(sample.end_ns) };
-    let flights: Vec<Flight> = samples.iter().map(flight).collect();
-    flow(&flights, last_due_ns)
+    flow(samples.iter().map(flight), last_due_ns)
 }
 
 /// Returns the numbers of a stretch: latencies of the requests that began and ended in it, rates of what ended or came in it.

@@ -251,6 +251,7 @@ pub(crate) fn search_lines(found: &SweepReport) -> Vec<String> {
     let peak_unit = if has_tokens { "tok/s" } else { "req/s" };
     lines.extend(found.peak_per_s.map(|peak| format!("highest throughput {} {peak_unit}", significant(peak))));
     let end = match found.end {
+        SearchEnd::Given => "these are the levels that were given: nothing was searched",
         SearchEnd::Refined => "the search ended as fine as it was asked to be",
         SearchEnd::HighestLevel => "the search ended at the highest level allowed: the server saturates above it",
         SearchEnd::LowestLevel => "the search ended at the lowest level allowed",

@@ -8,6 +8,7 @@ mod sweep;
 mod tables;
 mod time;
 
+use isobench_schema::load_checks::SweepReport;
 use isobench_schema::load_result::{LoadResult, Validity};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -29,13 +30,13 @@ pub fn page(result: &LoadResult, options: &Options) -> String {
     document(&title, options, &body(result))
 }
 
-/// Returns the whole page of a sweep: the levels against each other, then each of them.
-pub fn sweep_page(levels: &[SweepLevel<'_>], options: &Options) -> String {
+/// Returns the whole page of a sweep: what it found, the levels against each other, then each of them.
+pub fn sweep_page(found: &SweepReport, levels: &[SweepLevel<'_>], options: &Options) -> String {
     let model = levels.first().map_or("no level", |level| level.result.model.as_str());
     let plain = format!("Sweep of {model}");
     let title = clean(if options.title.is_empty() { &plain } else { &options.title });
     let markup = html! {
-        @for found in levels.iter().filter_map(|level| level.result.sweep.as_ref()) { (search::section(found)) }
+        (search::section(found))
         (sweep::section(levels))
         @for (index, level) in levels.iter().enumerate() {
             section.task {

@@ -9,7 +9,7 @@ use isobench_report::terminal::Style;
 use isobench_schema::load_checks::AuditVerdict;
 use isobench_schema::load_result::{LoadResult, Validity};
 
-use crate::load_sample::{client_bound, closed, paired, result, searched};
+use crate::load_sample::{client_bound, closed, paired, result, search, searched};
 
 /// Returns a result of which nothing is known.
 fn bare() -> LoadResult {
@@ -134,7 +134,7 @@ fn the_page_says_what_was_checked() {
 }
 
 #[test]
-fn a_search_is_on_the_page_of_its_last_step() {
+fn a_search_is_on_the_page_of_its_step() {
     let html = page(&searched(), &Options::default());
     check_page(&html);
     assert_eq!(html.matches("class=\"point\"").count(), 5);
@@ -173,10 +173,10 @@ fn a_sweep_has_a_point_for_each_level() {
         .zip([8.0, 16.0, 32.0])
         .map(|(result, level)| SweepLevel { name: "concurrency", level, result })
         .collect();
-    let html = sweep_page(&levels, &Options::default());
+    let html = sweep_page(&search(), &levels, &Options::default());
     check_page(&html);
-    assert_eq!(html.matches("class=\"point\"").count(), 6);
-    assert!(!sweep_page(&[], &Options::default()).contains("NaN"));
+    assert_eq!(html.matches("class=\"point\"").count(), 6 + search().steps.len());
+    assert!(!sweep_page(&search(), &[], &Options::default()).contains("NaN"));
 }
 
 #[test]

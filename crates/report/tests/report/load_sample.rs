@@ -299,8 +299,8 @@ pub(crate) fn paired() -> LoadResult {
     result
 }
 
-/// Returns the last step of a search, with all that it found.
-pub(crate) fn searched() -> LoadResult {
+/// Returns what a search found.
+pub(crate) fn search() -> SweepReport {
     let step = |level: f64, state, output_tok_per_s: f64, littles_law| SweepStep {
         level,
         state,
@@ -309,8 +309,7 @@ pub(crate) fn searched() -> LoadResult {
         littles_law,
     };
     let holds = LittlesLaw::Checked { ratio: 0.99, holds: true };
-    let mut result = closed();
-    result.sweep = Some(SweepReport {
+    SweepReport {
         by: SweepBy::Concurrency,
         end: SearchEnd::Refined,
         highest_sustained: Some(32.0),
@@ -324,6 +323,10 @@ pub(crate) fn searched() -> LoadResult {
             step(64.0, StepState::ObjectiveMissed, 2310.0, LittlesLaw::Checked { ratio: 0.9, holds: false }),
             step(128.0, StepState::ClientBound, 2290.0, LittlesLaw::TooFew),
         ],
-    });
-    result
+    }
+}
+
+/// Returns a step of a search, with all that it found.
+pub(crate) fn searched() -> LoadResult {
+    LoadResult { sweep: Some(search()), ..closed() }
 }

@@ -24,7 +24,7 @@ pub(super) fn section(result: &LoadResult, paired: &Paired) -> Markup {
     html! {
         section {
             h2 { "The second server against the first" }
-            p { code { bdi { (name(1)) } } " against " code { bdi { (name(0)) } } ": " b { (clean(&paired.checks.mark)) } ". "
+            p { code { bdi { (name(1)) } } " against " code { bdi { (name(0)) } } ": " b { (clean(&paired.checks.mark)) } "; "
                 (clean(&paired.checks.note)) "." }
             @if let Some(scale) = scale {
                 figure.intervals {
@@ -42,7 +42,9 @@ pub(super) fn section(result: &LoadResult, paired: &Paired) -> Markup {
                                     @if let (false, [Some(a), Some(b)]) = (name.contains(TYPICAL), row.values) {
                                         span.note { (significant(a)) " → " (significant(b)) }
                                     }
-                                    @if found.interval.is_none() { div.note { small { "no interval: slices depend on each other" } } }
+                                    @if found.interval.is_none() {
+                                        div.note title="neighbouring slices of time depend on each other" { small { "slices depend: no interval" } }
+                                    }
                                 }
                             }
                         }
