@@ -1,5 +1,6 @@
 //! Reads the records of a million requests of 128 tokens, made up on the way, and says how long it took and how much memory
-//! it needed: `cargo run --release -p isobench-analysis --example million_requests [REQUESTS] [TOKENS]`.
+//! it needed: `cargo run --release -p isobench-analysis --example million_requests [REQUESTS] [TOKENS]
+//! [SPREAD_MS]`. Gaps between tokens differ by up to twice `SPREAD_MS`.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement for people, which may stop anywhere")]
 
@@ -20,6 +21,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<u32>().unwrap());
     let requests = arguments.next().unwrap_or(1_000_000);
     let tokens = arguments.next().unwrap_or(128);
+    let spread_ns = u64::from(arguments.next().unwrap_or(1)) * 1_000_000;
     let workload = workload(requests, tokens);
     let rules = LaunchRules {
         requests,
@@ -49,7 +51,7 @@ fn main() {
     for index in 0..requests {
         let making = Instant::now();
         line.clear();
-        serde_json::to_writer(&mut line, &record(index, tokens, &mut random)).unwrap();
+        serde_json::to_writer(&mut line, &record(index, (tokens, spread_ns), &mut random)).unwrap();
         line.push(b'\n');
         bytes += line.len();
         made += making.elapsed();
@@ -123,14 +125,14 @@ fn workload(requests: u32, output_tokens: u32) -> Workload {
 
 /// Returns a request that is due 2 ms after the one before it, with a gap of about 10 ms between tokens and now and then a
 /// long one.
-fn record(index: u32, tokens: u32, random: &mut Random) -> RequestRecord {
+fn record(index: u32, (tokens, spread_ns): (u32, u64), random: &mut Random) -> RequestRecord {
     let due = u64::from(index) * 2_000_000;
     let mut at = due + 50_000_000 + random.below(5_000_000);
     let mut chunk_ns = Vec::with_capacity(usize::try_from(tokens).unwrap());
     for _ in 0..tokens {
         chunk_ns.push(at);
         let long = if random.below(100) == 0 { random.below(100_000_000) } else { 0 };
-        at += 9_000_000 + random.below(1_000_000) + random.below(1_000_000) + long;
+        at += 9_000_000 + random.below(spread_ns) + random.below(spread_ns) + long;
     }
     RequestRecord {
         input_tokens: 8,

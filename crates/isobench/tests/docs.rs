@@ -163,7 +163,7 @@ fn formats() -> String {
                 "first line of the artifact `requests.jsonl`",
                 "client, clock and seed; one request follows on each line",
             ),
-            row(format::tag::<LoadResult>(), "output of `isobench load --json`", "everything that is said of one load"),
+            row(format::tag::<LoadResult>(), "output of `isobench load --json`", "the result of a load"),
             row(
                 format::tag::<BlockSpec>(),
                 "`spec.json` of a block; input of `isobench block`",

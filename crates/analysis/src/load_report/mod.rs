@@ -211,6 +211,7 @@ impl Window {
 
 impl LoadReport {
     fn of(header: RecordHeader, facts: LoadFacts, mut taken: Taken) -> Self {
+        taken.samples.gaps.seal();
         let window = Window::of(&taken.samples.window).unwrap_or_default();
         let completed = completed(&taken.samples.window).count();
         taken.slots.widen(window, slices::most(completed));

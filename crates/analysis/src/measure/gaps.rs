@@ -12,8 +12,9 @@ use isobench_schema::record::RequestRecord;
 use super::elapsed_ms;
 use crate::stats::{Sorted, Weighted, real};
 
-/// How many gaps are gathered before they are packed. More are packed smaller; they need 8 bytes each.
-const GATHERED: usize = 1 << 20;
+/// How many gaps are gathered before they are packed. More are packed smaller: the nearer neighbours are, the fewer bytes
+/// their difference needs. Each needs 8 bytes until then.
+const GATHERED: usize = 1 << 21;
 /// A gap and its tokens share one word while gathered: gaps up to 2^48 ns (3.3 days), tokens below 2^16.
 const GAP_BITS: u32 = 48;
 const NS_PER_MS: f64 = 1e6;
@@ -41,6 +42,14 @@ impl Gaps {
             };
             set.push(gap);
         });
+    }
+
+    /// Packs what is still gathered, and frees its room.
+    pub(crate) fn seal(&mut self) {
+        for set in [&mut self.both, &mut self.tokens, &mut self.chunks] {
+            set.pack();
+            set.gathered = Vec::new();
+        }
     }
 
     /// Returns the inter-token latencies in milliseconds: a chunk of k tokens that comes a gap g after the chunk with tokens
@@ -175,13 +184,15 @@ fn pack(sorted: &[u64], runs: &mut Vec<Run>) {
     for same in sorted.chunk_by(|a, b| tokens_of(*a) == tokens_of(*b)) {
         let Some(first) = same.first() else { continue };
         let mut packed = Vec::new();
-        let mut before = tokens_of(*first) << GAP_BITS;
+        // One less than a gap of 0, so that no first difference is 0.
+        let mut before = (tokens_of(*first) << GAP_BITS) - 1;
         for equal in same.chunk_by(|a, b| a == b) {
             let (Some(word), Ok(times)) = (equal.first(), u64::try_from(equal.len())) else { continue };
-            // The lowest bit says whether a number of repetitions follows.
-            put(&mut packed, (word - before) << 1 | u64::from(times > 1));
+            put(&mut packed, word - before);
+            // A difference of 0 stands for repetitions, whose number follows.
             if times > 1 {
-                put(&mut packed, times);
+                put(&mut packed, 0);
+                put(&mut packed, times - 1);
             }
             before = *word;
         }
@@ -290,7 +301,8 @@ enum Rest<'a> {
 
 impl<'a> Cursor<'a> {
     fn packed(view: GapView<'a>, run: &'a Run) -> Option<Self> {
-        Self::first(Rest::Packed { view, tokens: run.tokens, gap_ns: 0, packed: &run.packed })
+        // The first difference is one more than the first gap.
+        Self::first(Rest::Packed { view, tokens: run.tokens, gap_ns: u64::MAX, packed: &run.packed })
     }
 
     fn plain(values: &'a [(f64, u64)]) -> Option<Self> {
@@ -305,9 +317,13 @@ impl<'a> Cursor<'a> {
     /// Goes on to the next value; returns whether there is one.
     fn advance(&mut self) -> bool {
         let next = match &mut self.rest {
-            Rest::Packed { view, tokens, gap_ns, packed } => get(packed).and_then(|head| {
-                *gap_ns += head >> 1;
-                let times = if head & 1 == 1 { get(packed)? } else { 1 };
+            Rest::Packed { view, tokens, gap_ns, packed } => get(packed).and_then(|difference| {
+                *gap_ns = gap_ns.wrapping_add(difference);
+                let mut times = 1;
+                if let Some(repetitions) = packed.strip_prefix(&[0]) {
+                    *packed = repetitions;
+                    times += get(packed)?;
+                }
                 let (value, weight) = view.value(real(*gap_ns) / NS_PER_MS, *tokens);
                 Some((value, weight, times))
             }),
