@@ -13,7 +13,7 @@ use isobench_analysis::validity::LaunchRules;
 use isobench_schema::format;
 use isobench_schema::ids::Digest;
 use isobench_schema::measurement::MetricName;
-use isobench_schema::record::{Phase, RecordHeader, RequestRecord, Usage};
+use isobench_schema::record::{AuditLine, Phase, PhaseAudit, RecordHeader, RequestRecord, Usage};
 use isobench_schema::units::Seconds;
 use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
 
@@ -57,6 +57,8 @@ fn main() {
         made += making.elapsed();
         reader.feed(&line);
     }
+    let audit = AuditLine { audit: audit(u64::from(requests) * 2_000_000) };
+    reader.feed((serde_json::to_string(&audit).unwrap() + "\n").as_bytes());
     let read = begun.elapsed().saturating_sub(made);
     println!(
         "{requests} requests of {tokens} tokens, {} MB of records, read in {:.1} s",
@@ -76,8 +78,30 @@ fn main() {
     };
     let report = reader.finish(facts).unwrap();
     println!("numbers in {:.1} s, peak memory in all: {} MB", begun.elapsed().as_secs_f64(), peak_mb());
+    println!("audit: {:?}", report.result.audit.map(|audit| audit.verdict));
+    println!("flow: {:?}", report.result.flow.map(|flow| flow.state));
     for name in ["mean_ttft_ms", "p99_ttft_ms", "mean_itl_ms", "p99_itl_ms", "p99.9_itl_ms", "output_throughput"] {
         println!("{name}: {:?} {:?}", report.result.metrics.get(name), report.result.intervals.get(name));
+    }
+}
+
+/// Returns what a client saw of itself that had a quarter of a processor to do.
+fn audit(ended_ns: u64) -> PhaseAudit {
+    PhaseAudit {
+        phase: Phase::Measure,
+        began_ns: 0,
+        ended_ns,
+        workers: 1,
+        busiest_ns: ended_ns / 4,
+        processor_ns: ended_ns / 4,
+        waited_ns: Some(0),
+        reads: 1,
+        stamped_reads: 1,
+        lag_ns: vec![(20_000, 1)],
+        longest_lag_ns: 20_000,
+        reconnects: 0,
+        connections: 1,
+        retransmits: Some(0),
     }
 }
 

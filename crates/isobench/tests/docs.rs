@@ -22,7 +22,8 @@ use isobench_schema::facts::Facts;
 use isobench_schema::failure::{Charge, FailureClass, FailureStage};
 use isobench_schema::format;
 use isobench_schema::legacy::{LegacyFlag, LegacyHeader, LegacyReport, LegacySource, LegacyStatus};
-use isobench_schema::load_result::LoadResult;
+use isobench_schema::load_checks::{AuditBound, FlowState, SearchEnd, StepState};
+use isobench_schema::load_result::{LoadResult, Validity};
 use isobench_schema::measurement::{Direction, MetricName};
 use isobench_schema::old_tables::OldTables;
 use isobench_schema::plan::{ExclusionReason, Plan};
@@ -267,6 +268,11 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
     let statuses = LegacyStatus::ALL.iter().map(|value| value.as_str());
     let flags = LegacyFlag::ALL.iter().map(|value| value.as_str());
     let ends = RunEnd::ALL.iter().map(|value| value.as_str());
+    let validities = Validity::ALL.iter().map(|value| value.as_str());
+    let bounds = AuditBound::ALL.iter().map(|value| value.as_str());
+    let flows = FlowState::ALL.iter().map(|value| value.as_str());
+    let steps = StepState::ALL.iter().map(|value| value.as_str());
+    let searches = SearchEnd::ALL.iter().map(|value| value.as_str());
     vec![
         ("docs/formats.md", "formats", formats()),
         ("docs/formats.md", "task keys", keys()),
@@ -283,6 +289,11 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
         ("docs/formats.md", "launch stages", spellings("stage", "crates/schema/src/event.rs", launch_stages)),
         ("docs/formats.md", "run ends", spellings("end", "crates/schema/src/event.rs", ends)),
         ("docs/formats.md", "phases", spellings("phase", "crates/schema/src/record.rs", phases)),
+        ("docs/formats.md", "load validity", spellings("validity", "crates/schema/src/load_result.rs", validities)),
+        ("docs/formats.md", "audit bounds", spellings("bound", "crates/schema/src/load_checks/audit.rs", bounds)),
+        ("docs/formats.md", "flow states", spellings("state", "crates/schema/src/load_checks/steady.rs", flows)),
+        ("docs/formats.md", "step states", spellings("state", "crates/schema/src/load_checks/sweep.rs", steps)),
+        ("docs/formats.md", "search ends", spellings("end", "crates/schema/src/load_checks/sweep.rs", searches)),
         ("docs/methodology.md", "metrics", metrics()),
     ]
 }

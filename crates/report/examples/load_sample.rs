@@ -1,4 +1,4 @@
-//! Writes the pages of a sample load to the standard output, to be looked at: `html`, `paired`, `client-bound`, `sweep` for a
+//! Writes the pages of a sample load to the standard output, to be looked at: `html`, `closed`, `paired`, `client-bound`, `searched`, `sweep` for a
 //! browser, `terminal` for a terminal, and `live` draws some seconds of the live view.
 
 #[path = "../tests/report/load_sample.rs"]
@@ -26,11 +26,15 @@ fn main() -> io::Result<()> {
         None | Some("html") => page(&load_sample::result(), &options),
         Some("paired") => page(&load_sample::paired(), &options),
         Some("client-bound") => page(&load_sample::client_bound(), &options),
+        Some("closed") => page(&load_sample::closed(), &options),
+        Some("searched") => page(&load_sample::searched(), &options),
         Some("sweep") => sweep(&options),
-        Some("terminal") => [load_sample::result(), load_sample::client_bound(), load_sample::paired()]
-            .iter()
-            .map(|result| terminal::summary(result, style) + "\n")
-            .collect(),
+        Some("terminal") => {
+            [load_sample::result(), load_sample::client_bound(), load_sample::paired(), load_sample::searched()]
+                .iter()
+                .map(|result| terminal::summary(result, style) + "\n")
+                .collect()
+        }
         Some("live") => return live(),
         Some(name) => return Err(io::Error::other(format!("no sample is called `{name}`"))),
     };
@@ -49,7 +53,7 @@ fn sweep(options: &Options) -> String {
     let results: Vec<(f64, LoadResult)> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0].map(at).into();
     let levels: Vec<SweepLevel<'_>> =
         results.iter().map(|(level, result)| SweepLevel { name: "concurrency", level: *level, result }).collect();
-    sweep_page(&levels, options)
+    sweep_page(&load_sample::search(), &levels, options)
 }
 
 fn live() -> io::Result<()> {

@@ -3,7 +3,6 @@
 //! What wasn't measured is absent, never 0 or NaN. Names of numbers are vLLM's where it has one, the definitions are those
 //! named in [`LoadResult::definition`]: times run from the scheduled send, inter-token latency is on the token clock.
 
-mod audit;
 mod paired;
 mod series;
 
@@ -11,13 +10,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use audit::{ClientAudit, LagAudit, RateAudit, Spread};
-pub use paired::{PairedDifference, PairedResult};
+pub use paired::Paired;
 pub use series::{Histogram, LoadSlice};
 
 use crate::failure::{Failure, FailureClass, spelt_enum};
 use crate::format::Stored;
 use crate::ids::Digest;
+use crate::load_checks::{Audit, Flow, FullLoop, Halves, LittlesLaw, SweepReport, WarmUp};
 use crate::workload::{TokenCounter, Workload};
 
 spelt_enum!(
@@ -98,7 +97,7 @@ pub struct LoadResult {
     pub failures: Vec<LoadFailures>,
     /// What the client saw of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub audit: Option<ClientAudit>,
+    pub audit: Option<Audit>,
     /// Every check that the load breaks, the one that counts first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Failure>,
@@ -106,12 +105,28 @@ pub struct LoadResult {
     /// rates of what ended or came in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halves: Option<[BTreeMap<String, f64>; 2]>,
-    /// The part of the window in which the server was steady.
+    /// Whether the second half differs from the first by more than chance: in output tokens per second of a closed loop (in
+    /// completed requests per second where answers have no tokens), in the mean end-to-end latency in milliseconds of any
+    /// other arrivals. A closed loop is looked at while it is full.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steady: Option<SteadyWindow>,
-    /// Whether the server kept up with an open loop; absent in a closed one.
+    pub halves_change: Option<Halves>,
+    /// How far the warm-up before the window came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub saturation: Option<Saturation>,
+    pub warm_up: Option<WarmUp>,
+    /// The stretch of a closed loop in which every slot had a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_loop: Option<FullLoop>,
+    /// The numbers of that stretch, by the names of `metrics`: latencies of the requests that began and ended in it, rates of
+    /// what ended or came in it. Where it is only a few latencies long, those are the quicker ones.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub full_loop_metrics: BTreeMap<String, f64>,
+    /// Whether the server kept up with an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Flow>,
+    /// Little's law over the stretch in which the load was whole: a closed loop while it is full, an open one while requests
+    /// are due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub littles_law: Option<LittlesLaw>,
     /// What the server said of itself over the window, by the names of its metrics: a claim.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub server: BTreeMap<String, ServerMetric>,
@@ -121,9 +136,12 @@ pub struct LoadResult {
     /// How `ttft`, `ttfc`, `tpot`, `itl`, `icl` and `e2el` are spread, for plots.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub distributions: BTreeMap<String, Histogram>,
-    /// The difference between the two servers of paired mode.
+    /// What the two servers of paired mode differ by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paired: Option<PairedResult>,
+    pub paired: Option<Paired>,
+    /// The search that this load is a step of: that of the highest level sustained, else the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<SweepReport>,
 }
 
 impl Validity {
@@ -193,41 +211,6 @@ pub struct LoadFailures {
 impl LoadFailures {
     /// How many messages are kept of each class.
     pub const EXAMPLES: usize = 3;
-}
-
-/// The part of the window in which the server was steady.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SteadyWindow {
-    /// Its beginning and end in seconds since the first scheduled send of the window.
-    pub from_s: f64,
-    /// See `from_s`.
-    pub to_s: f64,
-    /// Completed requests that were due and ended in it.
-    pub requests: u64,
-    /// Their numbers, by the names of [`LoadResult::metrics`].
-    pub metrics: BTreeMap<String, f64>,
-}
-
-/// Whether the server kept up with an open loop.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Saturation {
-    /// Whether it didn't.
-    pub is_over_saturated: bool,
-    /// The offered rate in requests per second, as it came about.
-    pub offered_per_s: f64,
-    /// The rate of completed requests per second.
-    pub achieved_per_s: f64,
-    /// The fitted change of the latency over the window, as a part of its mean; absent where there are too few requests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_change: Option<f64>,
-    /// The p of the trend of the latency.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trend_p: Option<f64>,
-    /// Mean requests in flight over arrival rate times mean latency: Little's law holds near 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub littles_law: Option<f64>,
 }
 
 /// One of the server's own metrics over the looks that fell into the window.

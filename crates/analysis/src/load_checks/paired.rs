@@ -174,6 +174,12 @@ fn difference(log_ratio: f64, terms: &[f64]) -> Option<Difference> {
     })
 }
 
+/// Returns the length of the stretches that a time is cut into in which each server answered at least so many requests.
+pub fn stretch_ns(time_ns: u64, answered: usize) -> u64 {
+    let number = (answered / PAIRS_IN_SLICE).clamp(1, MOST_SLICES);
+    time_ns / u64::try_from(number).unwrap_or(1)
+}
+
 /// Returns the pair of each stretch of `length_ns` from `from_ns` to `to_ns`: what ended in it at each server, as amounts
 /// (of tokens, or 1 for each request) at times, over seconds. A last stretch that isn't whole is left out.
 pub fn stretches(first: &[(u64, f64)], second: &[(u64, f64)], from_ns: u64, to_ns: u64, length_ns: u64) -> Vec<Pair> {

@@ -16,15 +16,24 @@ pub(super) fn halves(taken: &Taken, window: Window) -> Option<[BTreeMap<String, 
     if first.is_empty() || second.is_empty() {
         return None;
     }
-    let ended_in =
-        |half: Window| requests.iter().filter(|sample| (half.start_ns..half.end_ns).contains(&sample.end_ns)).count();
     let earlier = Window { start_ns: window.start_ns, end_ns: middle_ns };
     // The last end belongs to the window.
     let later = Window { start_ns: middle_ns, end_ns: window.end_ns + 1 };
-    Some([half(taken, first, (earlier, ended_in(earlier))), half(taken, second, (later, ended_in(later)))])
+    let half = |part: &[&Sample], stretch: Window| numbers_of(taken, part, (stretch, ended_in(&requests, stretch)));
+    Some([half(first, earlier), half(second, later)])
 }
 
-fn half(taken: &Taken, requests: &[&Sample], (stretch, ended): (Window, usize)) -> BTreeMap<String, f64> {
+/// Returns how many requests ended in a stretch of time.
+pub(super) fn ended_in(requests: &[&Sample], stretch: Window) -> usize {
+    requests.iter().filter(|sample| (stretch.start_ns..stretch.end_ns).contains(&sample.end_ns)).count()
+}
+
+/// Returns the numbers of a part of the window: latencies of these requests, rates of what ended or came in the stretch.
+pub(super) fn numbers_of(
+    taken: &Taken,
+    requests: &[&Sample],
+    (stretch, ended): (Window, usize),
+) -> BTreeMap<String, f64> {
     let mut table = Table::new(&[]);
     table.requests("ttft", requests, |sample| sample.ttft_ms);
     table.requests("tpot", requests, |sample| sample.tpot_ms);

@@ -1,9 +1,11 @@
-//! The result of a load alone, from its request records: numbers with intervals, goodput, failures, the load over time, and
-//! the same in the formats of other tools.
+//! The result of a load alone, from its request records: numbers with intervals, goodput, failures, the load over time, what is
+//! checked of it, and the same in the formats of other tools.
 //!
-//! Records are pushed in as they are written. A request leaves about 200 bytes and each gap between its chunks about one,
+//! Records are pushed in as they are written. A request leaves about 220 bytes and each gap between its chunks about one,
 //! so that a million requests of 128 tokens need less than 500 MB, and every percentile is still exact.
 
+mod against;
+mod checks;
 mod failures;
 mod halves;
 mod in_flight;
@@ -17,16 +19,20 @@ mod timeline;
 
 use std::collections::BTreeMap;
 
+use isobench_schema::failure::FailureClass;
 use isobench_schema::ids::{ArmId, BlockId, Digest, LaunchId, TaskId};
+use isobench_schema::load_checks::{FlowState, FullLoop};
 use isobench_schema::load_result::{LoadResult, Validity};
 use isobench_schema::measurement::{DEFINITION, Measurement, RequestCounts};
 use isobench_schema::record::{Phase, PhaseAudit, RecordHeader, RecordLine, RequestRecord};
 use isobench_schema::workload::{TokenCounter, Workload};
 
+use self::checks::{Checks, Stretch};
 use self::in_flight::InFlight;
 use self::numbers::Numbers;
 use self::slots::Slots;
 use self::timeline::Timeline;
+use crate::load_checks::sweep::StepResult;
 use crate::measure::gaps::{self, Clock};
 use crate::measure::{Item, ReadRecordsError, RecordLines, Sample, Samples};
 use crate::objective::{Objective, RequestMetric};
@@ -180,6 +186,8 @@ pub struct LoadReport {
     pub result: LoadResult,
     header: RecordHeader,
     taken: Taken,
+    /// The stretch in which the load was whole: a closed loop while it was full, an open one while requests were due.
+    whole: Window,
 }
 
 /// The window: from the first scheduled send to the last end, in nanoseconds of the records' clock.
@@ -208,7 +216,9 @@ impl LoadReport {
         let completed = completed(&taken.samples.window).count();
         taken.slots.widen(window, slices::most(completed));
         let measurement = counted(&taken.samples.window, window);
-        let findings = validity::findings(&taken.options.rules, &taken.samples, &measurement);
+        let checks = Checks::of(&taken, &facts.workload, window);
+        let known = (checks.audit.as_ref(), checks.flow.as_ref());
+        let findings = validity::load_findings(&taken.options.rules, &taken.samples, &measurement, known);
         let in_flight = InFlight::of(&taken.samples.window);
         let numbers = Numbers::of(&taken, &measurement, window, &in_flight);
         let result = LoadResult {
@@ -230,17 +240,43 @@ impl LoadReport {
             too_few: numbers.too_few,
             goodput: numbers.goodput,
             failures: failures::by_class(&taken.samples.window),
-            audit: None,
+            audit: checks.audit,
             findings,
             halves: halves::halves(&taken, window),
-            steady: None,
-            saturation: None,
+            halves_change: checks.halves_change,
+            warm_up: None,
+            full_loop: checks.full_loop,
+            full_loop_metrics: checks.full_loop_metrics,
+            flow: checks.flow,
+            littles_law: checks.littles_law,
             server: server::summary(&taken.samples.server, window),
             series: slices::series(&taken, window, &in_flight),
             distributions: numbers.distributions,
             paired: None,
+            sweep: None,
         };
-        Self { result, header, taken }
+        Self { result, header, taken, whole: checks.whole }
+    }
+
+    /// Returns what this load shows as one step of a search, of the stretch in which it was whole. Where a closed loop was
+    /// never full, the level wasn't run, and nothing counts as completed.
+    pub fn step(&self, level: f64) -> StepResult {
+        let is_never_full = matches!(self.result.full_loop, Some(FullLoop::NeverFull { .. }));
+        let stretch = Stretch::of(&self.taken.samples.window, self.whole).filter(|_| !is_never_full);
+        let shows = |class| self.result.findings.iter().any(|finding| finding.class == class);
+        let is_behind = shows(FailureClass::OverSaturated);
+        let flow = self.result.flow.map(|flow| if is_behind { FlowState::OverSaturated } else { flow.state });
+        StepResult {
+            level,
+            seconds: stretch.map_or(0.0, |stretch| stretch.seconds),
+            completed: stretch.map_or(0, |stretch| stretch.ended),
+            output_tokens: stretch.map(|stretch| stretch.tokens).filter(|tokens| *tokens > 0),
+            mean_latency_s: stretch.and_then(|stretch| stretch.mean_s),
+            mean_in_flight: stretch.map_or(0.0, |stretch| stretch.in_flight),
+            objective_share: self.result.goodput.as_ref().map(|goodput| goodput.share),
+            flow,
+            is_client_bound: shows(FailureClass::ClientBound),
+        }
     }
 
     /// Returns what the client saw of itself, by phase.

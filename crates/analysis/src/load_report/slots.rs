@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Window;
+use crate::load_checks::audit::ReadGaps;
 use crate::measure::gaps::{Clock, Gap};
 use crate::stats::{Cluster, length, ratio_error, real, t_quantile};
 
@@ -70,6 +71,17 @@ fn middle_ms(bucket: usize) -> f64 {
     (real(low) + real((1_u64 << shift) - 1) / 2.0) / NS_PER_MS
 }
 
+/// Returns the quantile of values in buckets, in milliseconds; `None` if they are empty.
+fn quantile(counts: &[u64], share: f64) -> Option<f64> {
+    let wanted = share * real(counts.iter().sum::<u64>());
+    let mut before = 0;
+    let reaches = |count: &u64| {
+        before += count;
+        before > 0 && real(before) >= wanted
+    };
+    counts.iter().position(reaches).map(middle_ms)
+}
+
 impl Default for Slots {
     fn default() -> Self {
         Self { width_ns: NARROWEST_NS, slots: BTreeMap::new() }
@@ -113,14 +125,19 @@ impl Slots {
 
     /// Returns a quantile of the inter-token latencies that ended in a slot, in milliseconds.
     pub(super) fn token_quantile(&self, place: u64, share: f64) -> Option<f64> {
-        let counts = &self.slots.get(&place)?.tokens;
-        let wanted = share * real(counts.iter().sum::<u64>());
-        let mut before = 0;
-        let reaches = |count: &u64| {
-            before += count;
-            before > 0 && real(before) >= wanted
-        };
-        counts.iter().position(reaches).map(middle_ms)
+        quantile(&self.slots.get(&place)?.tokens, share)
+    }
+
+    /// Returns the gaps above zero between chunks, whatever slot they ended in, to 1 %: those of one read have one time.
+    pub(super) fn read_gaps(&self) -> Option<ReadGaps> {
+        let mut counts = Vec::new();
+        for slot in self.slots.values() {
+            slot.chunks.iter().enumerate().for_each(|(bucket, count)| add(&mut counts, bucket, *count));
+        }
+        if let Some(zero) = counts.first_mut() {
+            *zero = 0;
+        }
+        Some(ReadGaps { median_ms: quantile(&counts, 0.5)?, p99_ms: quantile(&counts, 0.99)? })
     }
 
     /// Returns the shares between which a quantile of all gaps lies with the probability `level`, when the slots are taken as

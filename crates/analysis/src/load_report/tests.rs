@@ -1,5 +1,6 @@
 //! Loads made up for tests, and what is reported of them.
 
+mod checks;
 mod formats;
 mod report;
 
@@ -37,6 +38,7 @@ fn options(workload: &Workload) -> ReportOptions {
         requests: workload.requests,
         probes: 0,
         exact_length: false,
+        count_tolerance: 0.0,
         arrival: workload.arrival.clone(),
         failed_requests: workload.requests,
         min_window_s: Seconds::new(0.0).unwrap(),

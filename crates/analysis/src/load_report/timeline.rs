@@ -72,6 +72,12 @@ impl Timeline {
         within.iter().copied().map(u64::from).sum()
     }
 
+    /// Returns what was counted from one moment to before another, with the nanoseconds at which the intervals begin.
+    pub(super) fn within(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = (u64, u32)> {
+        let in_ns = self.intervals().map(|(at_ms, count)| (at_ms.saturating_mul(NS_PER_MS), count));
+        in_ns.filter(move |(at_ns, count)| *count > 0 && *at_ns >= from_ns && *at_ns < to_ns)
+    }
+
     /// Returns the intervals with the milliseconds at which they begin.
     fn intervals(&self) -> impl Iterator<Item = (u64, u32)> {
         (0..).step_by(usize::try_from(self.width_ms).unwrap_or(usize::MAX)).zip(self.counts.iter().copied())

@@ -33,6 +33,10 @@ pub(crate) struct Sample {
     pub(crate) failure: Option<Box<RequestFailure>>,
     /// When the client turned to it.
     pub(crate) released: Moment,
+    /// When the connection that was opened for it was ready.
+    pub(crate) connected: Moment,
+    /// When its first byte was handed over, or its last one where that alone is known.
+    pub(crate) out: Moment,
     /// The first chunk with content.
     pub(crate) content: Moment,
     /// The first chunk with a token and the last one.
@@ -48,6 +52,8 @@ pub(crate) struct Sample {
     pub(crate) prompt_claimed: Option<u64>,
     /// Whether it met the objective, where there is one.
     pub(crate) is_good: bool,
+    /// Whether it is a later turn of a conversation.
+    pub(crate) is_later_turn: bool,
 }
 
 /// A time that may be absent, in the room of one word: there is one sample for each of a million requests.
@@ -100,6 +106,8 @@ impl Sample {
             disorder: disorder(record).map(Box::new),
             failure: record.failure.clone().map(Box::new),
             released: Moment::of(record.released_ns),
+            connected: Moment::of(record.connected_ns),
+            out: Moment::of(record.first_out_ns.or(record.sent_ns)),
             content: Moment::of(content),
             first_token: Moment::of(first_token),
             last_token: Moment::of(last_token),
@@ -109,6 +117,7 @@ impl Sample {
             chunks: u32::try_from(record.chunk_ns.len()).unwrap_or(u32::MAX),
             prompt_claimed: record.usage.map(|usage| usage.prompt_tokens),
             is_good: false,
+            is_later_turn: record.turn.is_some_and(|turn| turn.turn > 0),
         }
     }
 

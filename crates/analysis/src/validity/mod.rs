@@ -14,6 +14,9 @@
 //!
 //! All that are broken are reported; the first one is the launch's failure. A server that returns too little and claims
 //! all of it breaks 4 and 5, and the claim weighs more.
+//!
+//! Of a load alone more is known: there 7 has a finding for each bound of the client's audit that is broken, in any loop, and
+//! 8 is also broken where the flow of requests shows it.
 
 mod counts;
 mod lengths;
@@ -22,6 +25,7 @@ mod timing;
 
 use isobench_schema::block::BlockSpec;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
+use isobench_schema::load_checks::{Audit, Flow};
 use isobench_schema::measurement::{Measurement, MetricName};
 use isobench_schema::plan::PlannedTask;
 use isobench_schema::task::{Limits, MetricSpec};
@@ -88,18 +92,42 @@ impl LaunchRules {
 
 /// Returns every check that the launch breaks, the one that counts first.
 pub(crate) fn findings(rules: &LaunchRules, samples: &Samples, measurement: &Measurement) -> Vec<Failure> {
-    let checks = [
+    let client = timing::client(rules, samples).into_iter().collect();
+    in_order(rules, samples, measurement, (client, steadiness::saturation(rules, samples)))
+}
+
+/// Returns the same of a load alone. Where the client's audit is known, it stands for the check of its lateness, with a
+/// finding for each broken bound; and the server is over-saturated too if the flow of requests shows it.
+pub(crate) fn load_findings(
+    rules: &LaunchRules,
+    samples: &Samples,
+    measurement: &Measurement,
+    (audit, flow): (Option<&Audit>, Option<&Flow>),
+) -> Vec<Failure> {
+    let client = match audit {
+        Some(audit) => timing::client_of(audit),
+        None => timing::client(rules, samples).into_iter().collect(),
+    };
+    let saturation = steadiness::saturation(rules, samples).or_else(|| steadiness::saturation_of(flow?));
+    in_order(rules, samples, measurement, (client, saturation))
+}
+
+fn in_order(
+    rules: &LaunchRules,
+    samples: &Samples,
+    measurement: &Measurement,
+    (client, saturation): (Vec<Failure>, Option<Failure>),
+) -> Vec<Failure> {
+    let before = [
         counts::failed_requests(rules, samples),
         counts::missing_records(rules, samples),
         timing::order(samples),
         lengths::claims(rules, samples),
         lengths::lengths(rules, samples),
         timing::window(rules, samples, measurement),
-        timing::client(rules, samples),
-        steadiness::saturation(rules, samples),
-        steadiness::drift(rules, samples),
     ];
-    checks.into_iter().flatten().collect()
+    let after = [saturation, steadiness::drift(rules, samples)];
+    before.into_iter().flatten().chain(client).chain(after.into_iter().flatten()).collect()
 }
 
 fn failure(class: FailureClass, message: String) -> Failure {

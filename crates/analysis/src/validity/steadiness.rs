@@ -1,6 +1,7 @@
 //! Whether the server was steady over the window, and whether it kept up.
 
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass};
+use isobench_schema::load_checks::{Flow, FlowState};
 use isobench_schema::measurement::MetricName;
 use isobench_schema::outcome::evidence;
 use isobench_schema::workload::Arrival;
@@ -111,6 +112,16 @@ pub(super) fn saturation(rules: &LaunchRules, samples: &Samples) -> Option<Failu
     );
     let saturated = p < SIGNIFICANT && change > 0.0 && share < COMPLETED_SHARE;
     saturated.then(|| failure(FailureClass::OverSaturated, message).with_evidence([series(&slices)]))
+}
+
+/// Returns the finding that the flow of requests of an open loop makes.
+pub(super) fn saturation_of(flow: &Flow) -> Option<Failure> {
+    let Flow { state, due, ended, .. } = *flow;
+    let message = format!(
+        "{ended} requests ended in the later half of the time in which {due} were due, more and more of them were under way, \
+         and later ones took longer than earlier ones"
+    );
+    (state == FlowState::OverSaturated).then(|| failure(FailureClass::OverSaturated, message))
 }
 
 fn series(slices: &[f64]) -> EvidenceLine {

@@ -1,6 +1,7 @@
 //! Whether times are in order, the window is long enough, and the client was on time.
 
 use isobench_schema::failure::{Failure, FailureClass};
+use isobench_schema::load_checks::{Audit, BrokenBound};
 use isobench_schema::measurement::Measurement;
 use isobench_schema::workload::Arrival;
 
@@ -63,6 +64,12 @@ pub(super) fn client(rules: &LaunchRules, samples: &Samples) -> Option<Failure> 
     let text = |sample: &Sample| format!("{}: sent {:.2} ms late", sample.name(), lateness(sample).unwrap_or(0.0));
     let message = format!("requests were sent {late:.2} ms late in the 99th percentile, more than {bound:.2} ms");
     (late > bound).then(|| failure(FailureClass::ClientBound, message).with_evidence(lines(&slow, text)).transient())
+}
+
+/// Returns a finding for each bound that the client of a load broke.
+pub(super) fn client_of(audit: &Audit) -> Vec<Failure> {
+    let finding = |broken: &BrokenBound| failure(FailureClass::ClientBound, broken.message.clone()).transient();
+    audit.broken.iter().map(finding).collect()
 }
 
 /// Returns the 99th percentile as a bound for a check, not as an estimate: however few the values are.

@@ -2,14 +2,17 @@
 
 mod chart;
 mod paired;
+mod search;
 mod spread;
 mod sweep;
 mod tables;
 mod time;
 
+use isobench_schema::load_checks::SweepReport;
 use isobench_schema::load_result::{LoadResult, Validity};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::checks::level_name;
 use super::terminal::{arrival, meaning};
 use crate::html::{Options, STYLE};
 use crate::number::{duration, percent, significant};
@@ -27,16 +30,17 @@ pub fn page(result: &LoadResult, options: &Options) -> String {
     document(&title, options, &body(result))
 }
 
-/// Returns the whole page of a sweep: the levels against each other, then each of them.
-pub fn sweep_page(levels: &[SweepLevel<'_>], options: &Options) -> String {
+/// Returns the whole page of a sweep: what it found, the levels against each other, then each of them.
+pub fn sweep_page(found: &SweepReport, levels: &[SweepLevel<'_>], options: &Options) -> String {
     let model = levels.first().map_or("no level", |level| level.result.model.as_str());
     let plain = format!("Sweep of {model}");
     let title = clean(if options.title.is_empty() { &plain } else { &options.title });
     let markup = html! {
+        (search::section(found))
         (sweep::section(levels))
         @for (index, level) in levels.iter().enumerate() {
             section.task {
-                h2 { (level.name) " " (sweep::level_name(level.level)) }
+                h2 { (level.name) " " (level_name(level.level)) }
                 (verdict(level.result))
                 (facts(level.result))
                 (tables::latencies(level.result))
@@ -80,10 +84,12 @@ fn body(result: &LoadResult) -> Markup {
             (tables::latencies(result))
         }
         @if let Some(paired) = &result.paired { (paired::section(result, paired)) }
+        @if let Some(found) = &result.sweep { (search::section(found)) }
         (time::section(result, "load"))
         (spread::section(result))
         (tables::failures(result))
         (tables::audit(result))
+        (tables::steadiness(result))
         (tables::server(result))
         (tables::workload(result))
     }
@@ -91,16 +97,12 @@ fn body(result: &LoadResult) -> Markup {
 
 /// Says first what speaks against the numbers.
 fn verdict(result: &LoadResult) -> Markup {
-    let says = |text: &String| result.findings.iter().any(|finding| finding.message.contains(text.as_str()));
-    let broken = result.audit.iter().flat_map(|audit| &audit.broken).filter(|text| !says(text));
-    let is_client = result.validity == Validity::ClientBound;
     html! {
         @if result.validity != Validity::Valid {
             div.invalid role="alert" {
                 p.word { "Invalid: " (result.validity) }
                 p { "Why: " (meaning(result.validity)) "." }
                 ul {
-                    @if is_client { @for text in broken { li { bdi { (clean(text)) } } } }
                     @for finding in &result.findings { li { bdi { (clean(&finding.to_string())) } } }
                 }
             }

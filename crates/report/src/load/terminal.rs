@@ -1,11 +1,13 @@
 //! The result of a load for a terminal: what speaks against it first, then the numbers and what they rest on.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use isobench_schema::load_result::{ClientAudit, LoadInterval, LoadResult, PairedResult, Validity};
+use isobench_schema::failure::FailureClass;
+use isobench_schema::load_checks::{PairedMetric, SweepReport};
+use isobench_schema::load_result::{LoadInterval, LoadResult, Paired, Validity};
 use isobench_schema::workload::Arrival;
 
+use super::checks;
 use super::rows::{LATENCIES, LatencyName, latency_name, statistic_order};
 use crate::number::{counted, duration, percent, significant};
 use crate::terminal::Style;
@@ -31,6 +33,9 @@ pub fn summary(result: &LoadResult, style: Style) -> String {
     }
     if let Some(paired) = &result.paired {
         differences(&mut out, result, paired, style);
+    }
+    if let Some(found) = &result.sweep {
+        search(&mut out, found, style);
     }
     rest(&mut out, result, style);
     server(&mut out, result, style);
@@ -71,13 +76,8 @@ fn verdict(out: &mut String, result: &LoadResult, style: Style) {
     style.paragraph(out, "  ", meaning(result.validity));
     if result.validity == Validity::ClientBound {
         for broken in result.audit.iter().flat_map(|audit| &audit.broken) {
-            style.paragraph(out, "  ! ", &clean(broken));
+            style.paragraph(out, "  ! ", &clean(&broken.message));
         }
-        style.paragraph(
-            out,
-            "  ",
-            "Give the client processors of its own (`--pin`), more threads (`--workers`), or less to do.",
-        );
     }
     out.push('\n');
 }
@@ -220,122 +220,95 @@ fn latencies(out: &mut String, result: &LoadResult, style: Style) {
     }
 }
 
-fn differences(out: &mut String, result: &LoadResult, paired: &PairedResult, style: Style) {
+fn differences(out: &mut String, result: &LoadResult, paired: &Paired, style: Style) {
     out.push('\n');
     let [first, second] = ["the first URL", "the second URL"];
     let named = |place: usize, plain: &str| result.urls.get(place).map_or_else(|| plain.to_owned(), |url| clean(url));
-    style.heading(out, &format!("{} against {}: {}", named(1, second), named(0, first), clean(&paired.mark)));
+    style.heading(out, &format!("{} against {}: {}", named(1, second), named(0, first), clean(&paired.checks.mark)));
+    let number = |title| Column { title, layout: Layout::Number };
     let columns = [
         Column { title: "metric", layout: Layout::Word },
-        Column { title: "first", layout: Layout::Number },
-        Column { title: "second", layout: Layout::Number },
-        Column { title: "change", layout: Layout::Number },
-        Column { title: "95 % over slices", layout: Layout::Number },
+        number("first"),
+        number("second"),
+        number("change of the mean"),
+        number("of the typical request"),
     ];
-    let [a, b] = &paired.metrics;
-    let value = |of: &BTreeMap<String, f64>, name: &String| {
-        Cell::plain(of.get(name).map_or_else(|| "–".to_owned(), |value| significant(*value)))
+    let found = checks::paired_rows(paired);
+    let row = |row: &checks::PairedRow<'_>| {
+        let PairedMetric::Compared { by_time, by_pair, .. } = row.found else { return None };
+        let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), significant);
+        let [a, b] = row.values.map(value);
+        let typical = by_pair.as_ref().map_or_else(|| "–".to_owned(), checks::difference);
+        let cells = [a, b, checks::difference(by_time), typical];
+        Some(std::iter::once(clean(row.metric)).chain(cells).map(Cell::plain).collect())
     };
-    let rows: Vec<Vec<Cell>> = paired
-        .differences
-        .iter()
-        .map(|(name, difference)| {
-            let interval = difference.interval.map(|found| format!("[{}, {}]", change(found.low), change(found.high)));
-            vec![
-                Cell::plain(name.clone()),
-                value(a, name),
-                value(b, name),
-                Cell::plain(change(difference.change)),
-                Cell::plain(interval.unwrap_or_else(|| "–".to_owned())),
-            ]
-        })
-        .collect();
-    table(out, &columns, &rows, style);
-    let note = format!(
-        "The difference between these two running servers over {}. Each was launched once: another launch may differ by more.",
-        counted(paired.slices, "slice")
-    );
-    style.paragraph(out, "  ", &note);
+    let rows: Vec<Vec<Cell>> = found.iter().filter_map(row).collect();
+    if !rows.is_empty() {
+        table(out, &columns, &rows, style);
+        style.paragraph(
+            out,
+            "  ",
+            "in brackets: 95 %, over slices of time for the mean, over pairs for the typical request",
+        );
+    }
+    for row in &found {
+        if let Some(why) = checks::not_compared(row.found) {
+            style.paragraph(out, "  ", &format!("{}: {why}", clean(row.metric)));
+        }
+    }
+    style.paragraph(out, "  ", &clean(&paired.checks.note));
 }
 
-/// Returns a relative change with its sign.
-pub(crate) fn change(value: f64) -> String {
-    format!("{}{:.2} %", if value < 0.0 { "−" } else { "+" }, value.abs() * 100.0)
+fn search(out: &mut String, found: &SweepReport, style: Style) {
+    out.push('\n');
+    style.heading(out, "the search for the limit");
+    let number = |title| Column { title, layout: Layout::Number };
+    let columns = [
+        number(checks::raised(found.by)),
+        Column { title: "shows", layout: Layout::Word },
+        number("req/s"),
+        number("tok/s"),
+    ];
+    let row = |step: &isobench_schema::load_checks::SweepStep| {
+        let (word, tone) = checks::step(step.state);
+        vec![
+            Cell::plain(checks::level_name(step.level)),
+            Cell { text: word.to_owned(), tone: Some(tone) },
+            Cell::plain(significant(step.completed_per_s)),
+            Cell::plain(step.output_tok_per_s.map_or_else(|| "–".to_owned(), significant)),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = found.steps.iter().map(row).collect();
+    if !rows.is_empty() {
+        table(out, &columns, &rows, style);
+    }
+    for line in checks::search_lines(found) {
+        style.paragraph(out, "  ", &line);
+    }
 }
 
 fn rest(out: &mut String, result: &LoadResult, style: Style) {
     out.push('\n');
     if let Some(audit) = &result.audit {
-        let (word, tone) =
-            if audit.broken.is_empty() { ("good enough", Tone::Good) } else { ("not good enough", Tone::Bad) };
+        let (word, tone) = checks::verdict(audit);
         writeln!(out, "  client   {}", style.paint(tone, word)).expect("a String takes every write");
-        for line in audit_lines(audit) {
+        for line in checks::audit_lines(audit) {
             style.paragraph(out, "           ", &line);
         }
     }
-    if let Some(saturation) = &result.saturation {
-        let word = if saturation.is_over_saturated { "didn't keep up" } else { "kept up" };
-        let (offered, achieved) = (significant(saturation.offered_per_s), significant(saturation.achieved_per_s));
-        style.paragraph(out, "  server   ", &format!("{word}: {offered} req/s offered, {achieved} completed"));
-    }
-    if let Some(steady) = &result.steady {
-        let value = |name: &str| steady.metrics.get(name).map_or_else(|| "–".to_owned(), |value| significant(*value));
-        let line = format!(
-            "from {} to {} s: {} requests, mean TTFT {} ms, {} tok/s",
-            significant(steady.from_s),
-            significant(steady.to_s),
-            steady.requests,
-            value("mean_ttft_ms"),
-            value("output_throughput"),
-        );
-        style.paragraph(out, "  steady   ", &line);
+    for (word, line) in checks::lines(result) {
+        style.paragraph(out, &format!("  {word:<9}"), &line);
     }
     for failures in &result.failures {
         let examples: Vec<String> = failures.examples.iter().map(|example| clean(example)).collect();
         let line = format!("{} ({}): {}", failures.class, failures.count, examples.join("; "));
         style.paragraph(out, "  failed   ", &line);
     }
-    for finding in &result.findings {
+    // What the client broke is said at the top where it decides.
+    let is_said = |class| class == FailureClass::ClientBound && result.validity == Validity::ClientBound;
+    for finding in result.findings.iter().filter(|finding| !is_said(finding.class)) {
         style.paragraph(out, "  finding  ", &clean(&finding.to_string()));
     }
-}
-
-/// Returns what the client saw of itself, in a few lines.
-pub(crate) fn audit_lines(audit: &ClientAudit) -> Vec<String> {
-    let spread = |name: &str, found: isobench_schema::load_result::Spread| {
-        format!(
-            "{name} p50 {} p99 {} max {} ms",
-            significant(found.p50),
-            significant(found.p99),
-            significant(found.max)
-        )
-    };
-    let mut lines: Vec<String> = audit.broken.iter().map(|broken| format!("! {}", clean(broken))).collect();
-    if let Some(lag) = audit.lag {
-        lines.push(format!("{}, {} of the reads stamped", spread("lag", lag.lag_ms), percent(lag.stamped_share)));
-    }
-    lines.extend(audit.release_lateness_ms.map(|late| spread("released late by", late)));
-    if let Some(rate) = audit.rate {
-        let cv = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), significant);
-        lines.push(format!(
-            "rate {} req/s asked, {} achieved; variation of gaps {} asked, {} achieved",
-            significant(rate.asked_per_s),
-            significant(rate.achieved_per_s),
-            cv(rate.asked_gap_cv),
-            cv(rate.achieved_gap_cv),
-        ));
-    }
-    let mut parts = Vec::new();
-    parts.extend(audit.busy_share.map(|share| format!("busiest thread busy {}", percent(share))));
-    parts.extend(audit.waited_share.map(|share| format!("waited for a processor {}", percent(share))));
-    parts.extend(audit.workers.map(|workers| counted(workers, "worker")));
-    parts.extend(audit.connections.map(|connections| counted(connections, "connection")));
-    parts.extend(audit.reconnects.filter(|times| *times > 0).map(|times| counted(times, "reconnect")));
-    parts.extend(audit.retransmits.map(|times| counted(times, "retransmit")));
-    if !parts.is_empty() {
-        lines.push(parts.join(", "));
-    }
-    lines
 }
 
 fn server(out: &mut String, result: &LoadResult, style: Style) {

@@ -6,9 +6,10 @@ use isobench_report::html::Options;
 use isobench_report::load::html::{SweepLevel, page, sweep_page};
 use isobench_report::load::{csv, metric_rows, terminal};
 use isobench_report::terminal::Style;
+use isobench_schema::load_checks::AuditVerdict;
 use isobench_schema::load_result::{LoadResult, Validity};
 
-use crate::load_sample::{client_bound, paired, result};
+use crate::load_sample::{client_bound, closed, paired, result, search, searched};
 
 /// Returns a result of which nothing is known.
 fn bare() -> LoadResult {
@@ -21,8 +22,10 @@ fn bare() -> LoadResult {
         failures: Vec::new(),
         audit: None,
         halves: None,
-        steady: None,
-        saturation: None,
+        halves_change: None,
+        warm_up: None,
+        flow: None,
+        littles_law: None,
         server: BTreeMap::new(),
         series: Vec::new(),
         distributions: BTreeMap::new(),
@@ -34,6 +37,9 @@ fn bare() -> LoadResult {
 fn the_terminal_shows_what_it_rests_on() {
     insta::assert_snapshot!("load", terminal::summary(&result(), Style::default()));
     insta::assert_snapshot!("load_narrow", terminal::summary(&result(), Style { width: 60, color: false }));
+    insta::assert_snapshot!("load_closed", terminal::summary(&closed(), Style::default()));
+    insta::assert_snapshot!("load_client_bound", terminal::summary(&client_bound(), Style::default()));
+    insta::assert_snapshot!("load_searched", terminal::summary(&searched(), Style::default()));
     insta::assert_snapshot!("load_paired", terminal::summary(&paired(), Style::default()));
 }
 
@@ -109,7 +115,45 @@ fn the_page_has_every_plot() {
     }
     let html = page(&paired(), &Options::default());
     check_page(&html);
-    assert!(html.contains("single-launch, exploratory") && html.contains("−5.00 %"), "{html}");
+    for text in ["single-launch, exploratory", "−5.00 %", "too few pairs: 12 of the 80 needed", "ttft, typical request"]
+    {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+}
+
+#[test]
+fn the_page_says_what_was_checked() {
+    let html = page(&client_bound(), &Options::default());
+    for text in ["<b>idle-slots</b>", "not good enough", "full for 28.15 s", "places were empty for"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    let html = page(&result(), &Options::default());
+    for text in ["variation of the gaps", "1.000 ± 0.0410", "nothing shows that it didn", "steady after 14 slices"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+}
+
+#[test]
+fn a_search_is_on_the_page_of_its_step() {
+    let html = page(&searched(), &Options::default());
+    check_page(&html);
+    assert_eq!(html.matches("class=\"point\"").count(), 5);
+    for text in ["sustains 32 under way, and not 64 under way", "objective missed", "logarithmic"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    let mut nothing = searched();
+    nothing.sweep.as_mut().unwrap().steps.clear();
+    assert!(!page(&nothing, &Options::default()).contains("NaN"));
+}
+
+#[test]
+fn a_client_of_which_too_little_is_known_is_not_praised() {
+    let mut unproven = result();
+    let audit = unproven.audit.as_mut().unwrap();
+    audit.verdict = AuditVerdict::Unproven;
+    audit.unknown = vec!["nothing shows how late the client read".to_owned()];
+    let text = terminal::summary(&unproven, Style::default());
+    assert!(text.contains("not shown to be good enough") && text.contains("? nothing shows"), "{text}");
 }
 
 #[test]
@@ -129,10 +173,10 @@ fn a_sweep_has_a_point_for_each_level() {
         .zip([8.0, 16.0, 32.0])
         .map(|(result, level)| SweepLevel { name: "concurrency", level, result })
         .collect();
-    let html = sweep_page(&levels, &Options::default());
+    let html = sweep_page(&search(), &levels, &Options::default());
     check_page(&html);
-    assert_eq!(html.matches("class=\"point\"").count(), 6);
-    assert!(!sweep_page(&[], &Options::default()).contains("NaN"));
+    assert_eq!(html.matches("class=\"point\"").count(), 6 + search().steps.len());
+    assert!(!sweep_page(&search(), &[], &Options::default()).contains("NaN"));
 }
 
 #[test]

@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::ids::Digest;
+use isobench_schema::load_checks::{
+    AgainstProcess, Audit, AuditBound, AuditVerdict, Bounds, BrokenBound, Difference, Flow, FlowState, FullLoop,
+    Halves, Lag, LittlesLaw, Pacing, PairedChecks, PairedMetric, RateBounds, SearchEnd, Spread, SteadyState, StepState,
+    SweepBy, SweepReport, SweepStep, TtftBias, WarmUp,
+};
 use isobench_schema::load_result::{
-    ClientAudit, Goodput, Histogram, LagAudit, LoadFailures, LoadInterval, LoadResult, LoadSlice, PairedDifference,
-    PairedResult, RateAudit, Saturation, ServerMetric, Spread, SteadyWindow, Validity,
+    Goodput, Histogram, LoadFailures, LoadInterval, LoadResult, LoadSlice, Paired, ServerMetric, Validity,
 };
 use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
 
@@ -126,44 +130,38 @@ pub(crate) fn result() -> LoadResult {
             count: 4,
             examples: vec!["the server answered 503 Service Unavailable".to_owned()],
         }],
-        audit: Some(ClientAudit {
-            broken: Vec::new(),
-            lag: Some(LagAudit { lag_ms: Spread { p50: 0.021, p99: 0.31, max: 1.9 }, stamped_share: 0.998 }),
-            release_lateness_ms: Some(Spread { p50: 0.04, p99: 0.22, max: 0.9 }),
-            busy_share: Some(0.23),
-            waited_share: Some(0.01),
-            workers: Some(1),
-            retransmits: Some(0),
-            reconnects: Some(0),
-            connections: Some(24),
-            rate: Some(RateAudit {
-                asked_per_s: 20.0,
-                achieved_per_s: 19.98,
-                asked_gap_cv: Some(1.02),
-                achieved_gap_cv: Some(1.02),
-                asked_dispersion: Some(0.98),
-                achieved_dispersion: Some(0.98),
-            }),
-        }),
+        audit: Some(audit()),
         findings: Vec::new(),
         halves: Some([
             numbers(&[("output_throughput", 1259.0), ("median_ttft_ms", 52.1), ("median_tpot_ms", 10.02)]),
             numbers(&[("output_throughput", 1273.0), ("median_ttft_ms", 51.9), ("median_tpot_ms", 10.02)]),
         ]),
-        steady: Some(SteadyWindow {
-            from_s: 2.0,
-            to_s: 29.5,
-            requests: 551,
-            metrics: numbers(&[("output_throughput", 1271.0), ("mean_ttft_ms", 57.0)]),
+        halves_change: Some(Halves::Compared {
+            first: 688.9,
+            second: 690.4,
+            change: 0.0022,
+            interval: Bounds { low: -0.011, high: 0.0154 },
+            slices: 30,
         }),
-        saturation: Some(Saturation {
-            is_over_saturated: false,
-            offered_per_s: 19.98,
-            achieved_per_s: 19.79,
-            latency_change: Some(0.002),
-            trend_p: Some(0.7),
-            littles_law: Some(1.004),
+        warm_up: Some(WarmUp {
+            state: SteadyState::Steady,
+            slices: 14,
+            start_slices: Some(2),
+            level: Some(1262.0),
+            change: Some(0.004),
         }),
+        full_loop: None,
+        full_loop_metrics: BTreeMap::new(),
+        flow: Some(Flow {
+            state: FlowState::KeepsUp,
+            due: 301,
+            ended: 298,
+            share: Some(0.990_033),
+            excess: Some(0.12),
+            growth_p: Some(0.41),
+            slower_p: Some(0.62),
+        }),
+        littles_law: Some(LittlesLaw::Checked { ratio: 0.991, holds: true }),
         server: BTreeMap::from([
             (
                 "vllm:num_requests_waiting".to_owned(),
@@ -183,16 +181,87 @@ pub(crate) fn result() -> LoadResult {
             ("e2el".to_owned(), bell(640.0, 1.005, 40, 14.0, 6.0)),
         ]),
         paired: None,
+        sweep: None,
     }
+}
+
+fn audit() -> Audit {
+    let against = |drawn, sent, expected, error| {
+        Some(AgainstProcess { drawn, sent, expected: Some(expected), standard_error: Some(error) })
+    };
+    Audit {
+        verdict: AuditVerdict::Ok,
+        broken: Vec::new(),
+        unknown: Vec::new(),
+        workers: 1,
+        busy_share: Some(0.23),
+        waited_share: Some(0.01),
+        stamped_share: Some(0.998),
+        lag: Some(Lag { lag_ms: Spread { p50: 0.021, p99: 0.31, max: 1.9 }, resolution: 0.05, reads: 38_120 }),
+        lateness_ms: Some(Spread { p50: 0.04, p99: 0.22, max: 0.9 }),
+        turnaround_ms: None,
+        idle_share: None,
+        ttft_bias: Some(TtftBias { mean: 0.0017, p99: 0.0021 }),
+        pacing: Some(Pacing {
+            asked_per_s: Some(20.0),
+            drawn_per_s: 19.99,
+            sent_per_s: 19.98,
+            rate_error: -0.0005,
+            gap_cv: against(1.02, 1.02, 1.0, 0.041),
+            dispersion: against(0.98, 0.98, 1.0, 0.082),
+            short_gaps: against(0.0017, 0.0017, 0.001, 0.0013),
+        }),
+        retransmits: Some(0),
+        reconnects: 0,
+        connections: 24,
+    }
+}
+
+/// Returns the result of a closed loop.
+pub(crate) fn closed() -> LoadResult {
+    let mut result = result();
+    result.workload.arrival = Arrival::closed(24);
+    result.flow = None;
+    let rate = |ended_per_s: f64| RateBounds {
+        ended_per_s,
+        bounds: Bounds { low: ended_per_s * 0.96, high: ended_per_s * 1.02 },
+    };
+    result.full_loop = Some(FullLoop::Full {
+        from_ns: 1_250_000_000,
+        to_ns: 29_400_000_000,
+        share: 0.934_6,
+        whole: 541,
+        ended: 561,
+        filled: 0.998,
+        requests: rate(19.93),
+        output_tokens: rate(1275.5),
+    });
+    result.full_loop_metrics =
+        numbers(&[("output_throughput", 1275.5), ("median_ttft_ms", 52.0), ("median_tpot_ms", 10.02)]);
+    result.audit = Some(Audit {
+        lateness_ms: None,
+        pacing: None,
+        turnaround_ms: Some(Spread { p50: 0.09, p99: 0.4, max: 2.1 }),
+        idle_share: Some(0.0002),
+        ..audit()
+    });
+    result
 }
 
 /// Returns the result of a client that was the bottleneck.
 pub(crate) fn client_bound() -> LoadResult {
-    let mut result = result();
+    let mut result = closed();
+    let broken = |bound, value, limit, message: &str| BrokenBound { bound, value, limit, message: message.to_owned() };
+    let broken = vec![
+        broken(AuditBound::Busy, 0.97, 0.7, "the busiest thread was busy for 97 % of the window, not less than 70 %"),
+        broken(AuditBound::IdleSlots, 0.03, 0.01, "the loop's places were empty for 3 % of their time, more than 1 %"),
+    ];
     result.validity = Validity::ClientBound;
-    let broken = "the busiest thread was busy for 97 % of the window, and the bound is 70 %";
-    result.audit.get_or_insert_default().broken = vec![broken.to_owned()];
-    result.findings = vec![Failure::new(FailureStage::Workload, FailureClass::ClientBound, broken)];
+    result.findings = broken
+        .iter()
+        .map(|broken| Failure::new(FailureStage::Validity, FailureClass::ClientBound, &broken.message))
+        .collect();
+    result.audit = Some(Audit { verdict: AuditVerdict::ClientBound, broken, busy_share: Some(0.97), ..audit() });
     result
 }
 
@@ -200,21 +269,64 @@ pub(crate) fn client_bound() -> LoadResult {
 pub(crate) fn paired() -> LoadResult {
     let mut result = result();
     result.urls.push("http://127.0.0.1:8001".to_owned());
-    let difference = |change: f64, half: f64| PairedDifference {
+    let difference = |change: f64, half: f64| Difference {
         change,
-        interval: Some(LoadInterval { low: change - half, high: change + half }),
+        interval: Some(Bounds { low: change - half, high: change + half }),
+        slices: 60,
+        merged: 1,
+        correlation: 0.04,
     };
+    let compared = |by_time, by_pair| PairedMetric::Compared { pairs: 594, by_time, by_pair: Some(by_pair) };
+    let dependent = Difference { interval: None, correlation: 0.6, ..difference(0.11, 0.0) };
     let second: BTreeMap<String, f64> = metrics().into_iter().map(|(name, value)| (name, value * 0.95)).collect();
-    result.paired = Some(PairedResult {
-        mark: PairedResult::MARK.to_owned(),
-        slices: 20,
+    result.paired = Some(Paired {
+        checks: PairedChecks {
+            mark: PairedChecks::MARK.to_owned(),
+            note: PairedChecks::NOTE.to_owned(),
+            metrics: BTreeMap::from([
+                ("ttft".to_owned(), compared(difference(-0.05, 0.021), difference(-0.047, 0.008))),
+                ("tpot".to_owned(), compared(difference(0.002, 0.004), difference(0.0015, 0.003))),
+                ("itl".to_owned(), compared(dependent, difference(0.1, 0.02))),
+                ("ttfc".to_owned(), PairedMetric::TooFew { pairs: 12, needed: 80 }),
+                (
+                    "output_throughput".to_owned(),
+                    PairedMetric::Fixed { reason: "the arrivals fix the throughput of both servers".to_owned() },
+                ),
+            ]),
+        },
         metrics: [metrics(), second],
-        differences: BTreeMap::from([
-            ("mean_ttft_ms".to_owned(), difference(-0.05, 0.021)),
-            ("mean_tpot_ms".to_owned(), difference(0.002, 0.004)),
-            ("output_throughput".to_owned(), difference(0.031, 0.012)),
-            ("p99_itl_ms".to_owned(), PairedDifference { change: 0.11, interval: None }),
-        ]),
     });
     result
+}
+
+/// Returns what a search found.
+pub(crate) fn search() -> SweepReport {
+    let step = |level: f64, state, output_tok_per_s: f64, littles_law| SweepStep {
+        level,
+        state,
+        completed_per_s: output_tok_per_s / 64.0,
+        output_tok_per_s: Some(output_tok_per_s),
+        littles_law,
+    };
+    let holds = LittlesLaw::Checked { ratio: 0.99, holds: true };
+    SweepReport {
+        by: SweepBy::Concurrency,
+        end: SearchEnd::Refined,
+        highest_sustained: Some(32.0),
+        lowest_not_sustained: Some(64.0),
+        knee: Some(Bounds { low: 16.0, high: 32.0 }),
+        peak_per_s: Some(2310.0),
+        steps: vec![
+            step(8.0, StepState::Sustained, 790.0, holds),
+            step(16.0, StepState::Sustained, 1510.0, holds),
+            step(32.0, StepState::Sustained, 2260.0, holds),
+            step(64.0, StepState::ObjectiveMissed, 2310.0, LittlesLaw::Checked { ratio: 0.9, holds: false }),
+            step(128.0, StepState::ClientBound, 2290.0, LittlesLaw::TooFew),
+        ],
+    }
+}
+
+/// Returns a step of a search, with all that it found.
+pub(crate) fn searched() -> LoadResult {
+    LoadResult { sweep: Some(search()), ..closed() }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::format;
+use crate::load_checks::{AuditVerdict, PairedChecks, PairedMetric, Spread};
 use crate::workload::{Api, Arrival, Probes, Prompts, WorkloadKind};
 
 fn workload() -> Workload {
@@ -45,12 +46,17 @@ fn bare() -> LoadResult {
         audit: None,
         findings: Vec::new(),
         halves: None,
-        steady: None,
-        saturation: None,
+        halves_change: None,
+        warm_up: None,
+        full_loop: None,
+        full_loop_metrics: BTreeMap::new(),
+        flow: None,
+        littles_law: None,
         server: BTreeMap::new(),
         series: Vec::new(),
         distributions: BTreeMap::new(),
         paired: None,
+        sweep: None,
     }
 }
 
@@ -58,28 +64,49 @@ fn bare() -> LoadResult {
 fn what_is_absent_is_not_written() {
     let text = format::to_line(&bare()).unwrap();
     assert!(text.starts_with(r#"{"format":"isobench.load/1","urls":["http"#), "{text}");
-    for key in ["goodput", "audit", "halves", "paired", "series", "too_few", "null"] {
+    for key in
+        ["goodput", "audit", "halves", "paired", "series", "too_few", "flow", "full_loop", "sweep", "null"]
+    {
         assert!(!text.contains(key), "{key} in {text}");
     }
     assert_eq!(format::from_slice::<LoadResult>(text.as_bytes()).unwrap(), bare());
+}
+
+fn audit() -> Audit {
+    Audit {
+        verdict: AuditVerdict::Ok,
+        broken: Vec::new(),
+        unknown: Vec::new(),
+        workers: 1,
+        busy_share: Some(0.2),
+        waited_share: None,
+        stamped_share: Some(1.0),
+        lag: None,
+        lateness_ms: Some(Spread { p50: 0.01, p99: 0.1, max: 1.0 }),
+        turnaround_ms: None,
+        idle_share: None,
+        ttft_bias: None,
+        pacing: None,
+        retransmits: None,
+        reconnects: 0,
+        connections: 4,
+    }
 }
 
 #[test]
 fn a_whole_result_is_read_back() {
     let numbers = BTreeMap::from([("mean_ttft_ms".to_owned(), 1.5)]);
     let interval = LoadInterval { low: 1.0, high: 2.0 };
-    let spread = Spread { p50: 0.01, p99: 0.1, max: 1.0 };
     let result = LoadResult {
         intervals: BTreeMap::from([("mean_ttft_ms".to_owned(), interval)]),
         goodput: Some(Goodput { objective: "ttft<200ms".to_owned(), good: 1, share: 0.5, request_goodput: 0.1 }),
         failures: vec![LoadFailures { class: FailureClass::HttpError, count: 1, examples: vec!["500".to_owned()] }],
-        audit: Some(ClientAudit {
-            lag: Some(LagAudit { lag_ms: spread, stamped_share: 1.0 }),
-            release_lateness_ms: Some(spread),
-            ..ClientAudit::default()
-        }),
+        audit: Some(audit()),
         halves: Some([numbers.clone(), numbers.clone()]),
-        steady: Some(SteadyWindow { from_s: 1.0, to_s: 2.0, requests: 3, metrics: numbers.clone() }),
+        halves_change: Some(Halves::TooFew { slices: 3, needed: 20 }),
+        full_loop: Some(FullLoop::NeverFull { most: 2, concurrency: 3 }),
+        full_loop_metrics: numbers.clone(),
+        littles_law: Some(LittlesLaw::Checked { ratio: 1.01, holds: true }),
         server: BTreeMap::from([(
             "vllm:num_requests_waiting".to_owned(),
             ServerMetric { looks: 2, first: 0.0, last: 1.0, min: 0.0, mean: 0.5, max: 1.0 },
@@ -88,14 +115,13 @@ fn a_whole_result_is_read_back() {
             "ttft".to_owned(),
             Histogram { first_ms: 1.0, ratio: 1.1, counts: vec![1, 0, 2] },
         )]),
-        paired: Some(PairedResult {
-            mark: PairedResult::MARK.to_owned(),
-            slices: 10,
+        paired: Some(Paired {
+            checks: PairedChecks {
+                mark: PairedChecks::MARK.to_owned(),
+                note: PairedChecks::NOTE.to_owned(),
+                metrics: BTreeMap::from([("ttft".to_owned(), PairedMetric::TooFew { pairs: 3, needed: 80 })]),
+            },
             metrics: [numbers.clone(), numbers],
-            differences: BTreeMap::from([(
-                "mean_ttft_ms".to_owned(),
-                PairedDifference { change: 0.05, interval: Some(interval) },
-            )]),
         }),
         ..bare()
     };

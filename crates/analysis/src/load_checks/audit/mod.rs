@@ -20,75 +20,41 @@ mod places;
 mod verdict;
 
 use isobench_schema::load_checks::{Audit, Spread, TtftBias};
-use isobench_schema::record::{PhaseAudit, RequestRecord};
+use isobench_schema::record::PhaseAudit;
 use isobench_schema::workload::Arrival;
 
 use self::places::Turn;
+use crate::measure::Sample;
 use crate::stats::{Weighted, mean, real};
 
 const NS_PER_MS: f64 = 1e6;
 
-/// When one request of the window was due, went out and was answered, in nanoseconds of the clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SendTimes {
-    /// When it should have been sent.
-    pub intended_ns: u64,
-    /// When the client turned to it.
-    pub released_ns: Option<u64>,
-    /// When the connection that was opened for it was ready.
-    pub connected_ns: Option<u64>,
-    /// When its first byte was handed over.
-    pub out_ns: Option<u64>,
-    /// When the first token of a whole answer was received.
-    pub first_token_ns: Option<u64>,
-    /// When it ended.
-    pub end_ns: u64,
-    /// Whether it is a later turn of a conversation, whose intended time waits for the reader to think.
-    pub is_later_turn: bool,
-}
-
-impl SendTimes {
-    /// Returns the times of a record.
-    pub fn of(record: &RequestRecord) -> Self {
-        let mut tokens = record.chunk_ns.iter().zip(&record.chunk_tokens).filter(|(_, count)| **count > 0);
-        Self {
-            intended_ns: record.intended_ns,
-            released_ns: record.released_ns,
-            connected_ns: record.connected_ns,
-            out_ns: record.first_out_ns.or(record.sent_ns),
-            first_token_ns: tokens.next().map(|(at, _)| *at).filter(|_| record.failure.is_none()),
-            end_ns: record.end_ns,
-            is_later_turn: record.turn.is_some_and(|turn| turn.turn > 0),
-        }
-    }
-}
-
 /// The gaps between reads that brought chunks of one answer, in milliseconds: those above zero of all completed requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ReadGaps {
+pub(crate) struct ReadGaps {
     /// The median.
-    pub median_ms: f64,
+    pub(crate) median_ms: f64,
     /// The 99th percentile.
-    pub p99_ms: f64,
+    pub(crate) p99_ms: f64,
 }
 
 /// What an audit looks at: one phase.
 #[derive(Debug, Clone, Copy)]
-pub struct AuditInput<'a> {
+pub(crate) struct AuditInput<'a> {
     /// What the client saw of itself.
-    pub phase: &'a PhaseAudit,
+    pub(crate) phase: &'a PhaseAudit,
     /// Every request of the phase that was recorded, in any order.
-    pub requests: &'a [SendTimes],
+    pub(crate) requests: &'a [Sample],
     /// When requests should be sent.
-    pub arrival: &'a Arrival,
+    pub(crate) arrival: &'a Arrival,
     /// In an open loop, the most requests under way.
-    pub max_in_flight: Option<u32>,
+    pub(crate) max_in_flight: Option<u32>,
     /// The gaps between reads, where answers came in parts.
-    pub gaps: Option<ReadGaps>,
+    pub(crate) gaps: Option<ReadGaps>,
 }
 
 /// Returns what the client saw of itself, and whether that is good enough.
-pub fn audit(input: &AuditInput) -> Audit {
+pub(crate) fn audit(input: &AuditInput) -> Audit {
     let phase = input.phase;
     let wall_ns = Some(real(phase.ended_ns.saturating_sub(phase.began_ns))).filter(|wall| *wall > 0.0);
     let share = |part: u64| wall_ns.map(|wall| real(part) / wall);
@@ -101,12 +67,15 @@ pub fn audit(input: &AuditInput) -> Audit {
         stamped_share: (phase.reads > 0).then(|| real(phase.stamped_reads) / real(phase.reads)),
         lag: lag::lag(&phase.lag_ns, phase.longest_lag_ns),
         lateness_ms: spread(turns.iter().filter(|_| is_open).filter_map(Turn::lateness_ms)),
-        latency_p99_ms: quantile(input.requests.iter().map(|times| since_ms(times.intended_ns, times.end_ns)), 0.99),
+        latency_p99_ms: quantile(
+            input.requests.iter().map(|request| since_ms(request.intended_ns, request.end_ns)),
+            0.99,
+        ),
         turnaround_ms: spread(turns.iter().filter(|_| is_closed).filter_map(Turn::turnaround_ms)),
         idle_share: if is_closed { places::idle_share(&turns) } else { None },
         ttft: Ttft::of(&turns),
         pacing: if is_open { pacing::pacing(&turns, input.arrival) } else { None },
-        sent: turns.iter().filter(|turn| turn.times.out_ns.is_some()).count(),
+        sent: turns.iter().filter(|turn| turn.request.out.ns().is_some()).count(),
     };
     let (broken, unknown) = (verdict::broken(input, &numbers), verdict::unknown(input, &numbers));
     Audit {
@@ -161,7 +130,8 @@ impl Ttft {
         let both: Vec<(f64, f64)> = turns
             .iter()
             .filter_map(|turn| {
-                let reported = since_ms(turn.times.intended_ns, turn.times.first_token_ns?);
+                let first_token_ns = turn.request.first_token.ns().filter(|_| turn.request.failure.is_none())?;
+                let reported = since_ms(turn.request.intended_ns, first_token_ns);
                 Some((reported, reported - turn.delay_ms()?))
             })
             .collect();

@@ -28,7 +28,7 @@ enum Process {
 
 /// Returns how the sends relate to when they were due; `None` below two requests that were sent, or if all were due at once.
 pub(super) fn pacing(turns: &[Turn], arrival: &Arrival) -> Option<Pacing> {
-    let sent = turns.iter().filter_map(|turn| Some((turn.could_ns, turn.times.out_ns?)));
+    let sent = turns.iter().filter_map(|turn| Some((turn.could_ns, turn.request.out.ns()?)));
     let (mut due, mut out): (Vec<u64>, Vec<u64>) = sent.unzip();
     due.sort_unstable();
     out.sort_unstable();

@@ -1,7 +1,7 @@
 //! A client is bound when it harms what is reported, and only then.
 
 use isobench_schema::load_checks::{AuditBound, AuditVerdict};
-use isobench_schema::record::Phase;
+use isobench_schema::record::{Phase, RequestRecord, Turn};
 
 use super::*;
 
@@ -26,6 +26,33 @@ fn phase() -> PhaseAudit {
     }
 }
 
+/// When a request was due, went out and was answered.
+#[derive(Clone, Copy)]
+pub(super) struct SendTimes {
+    pub(super) intended_ns: u64,
+    pub(super) released_ns: u64,
+    pub(super) out_ns: u64,
+    pub(super) first_token_ns: Option<u64>,
+    pub(super) end_ns: u64,
+    pub(super) is_later_turn: bool,
+}
+
+pub(super) fn samples(all: &[SendTimes]) -> Vec<Sample> {
+    let sample = |(index, times): (u32, &SendTimes)| {
+        let record = RequestRecord {
+            released_ns: Some(times.released_ns),
+            first_out_ns: Some(times.out_ns),
+            chunk_ns: times.first_token_ns.into_iter().collect(),
+            chunk_tokens: times.first_token_ns.map(|_| 1).into_iter().collect(),
+            end_ns: times.end_ns,
+            turn: times.is_later_turn.then_some(Turn { session: 0, turn: 1 }),
+            ..RequestRecord::intended(Phase::Measure, index, times.intended_ns)
+        };
+        Sample::of(&record, 1)
+    };
+    (0..).zip(all).map(sample).collect()
+}
+
 /// One request due each 10 ms, first token 50 ms and end 500 ms after it went out.
 fn open(late_ns: u64) -> Vec<SendTimes> {
     (0..1_000_u64).map(|index| request(index * 10 * MS, index * 10 * MS + late_ns)).collect()
@@ -34,9 +61,8 @@ fn open(late_ns: u64) -> Vec<SendTimes> {
 fn request(intended_ns: u64, released_ns: u64) -> SendTimes {
     SendTimes {
         intended_ns,
-        released_ns: Some(released_ns),
-        connected_ns: None,
-        out_ns: Some(released_ns + 20_000),
+        released_ns,
+        out_ns: released_ns + 20_000,
         first_token_ns: Some(released_ns + 50 * MS),
         end_ns: released_ns + 500 * MS,
         is_later_turn: false,
@@ -49,7 +75,7 @@ fn closed(slots: u64, rounds: u64, gap_ns: u64) -> Vec<SendTimes> {
     for round in 0..rounds {
         for slot in 0..slots {
             let turn = slot * MS / 10 + round * (500 * MS + gap_ns);
-            all.push(SendTimes { out_ns: Some(turn), end_ns: turn + 500 * MS, ..request(turn, turn) });
+            all.push(SendTimes { out_ns: turn, end_ns: turn + 500 * MS, ..request(turn, turn) });
         }
     }
     all
@@ -59,6 +85,7 @@ const GAPS: ReadGaps = ReadGaps { median_ms: 10.0, p99_ms: 11.0 };
 const RATE: Arrival = Arrival::Constant { rate_per_s: 100.0 };
 
 fn run(phase: &PhaseAudit, requests: &[SendTimes], arrival: &Arrival) -> Audit {
+    let requests = &samples(requests);
     audit(&AuditInput { phase, requests, arrival, max_in_flight: None, gaps: Some(GAPS) })
 }
 
@@ -115,7 +142,7 @@ fn waiting_for_a_place_is_not_lateness() {
             times
         })
         .collect();
-    let phase = phase();
+    let (phase, requests) = (phase(), samples(&requests));
     let bounded =
         AuditInput { phase: &phase, requests: &requests, arrival: &RATE, max_in_flight: Some(20), gaps: Some(GAPS) };
     let found = audit(&bounded);

@@ -44,8 +44,8 @@ pub struct Flight {
 /// Returns whether the server keeps up, by what is known at `now_ns`. Afterwards `now_ns` is when the last request was due:
 /// what ends later doesn't count. A load that is to be stopped early should ask each second, and stop when two answers in a
 /// row say so.
-pub fn flow(flights: &[Flight], now_ns: u64) -> Flow {
-    let mut known: Vec<Flight> = flights.iter().copied().filter(|flight| flight.due_ns <= now_ns).collect();
+pub fn flow(flights: impl IntoIterator<Item = Flight>, now_ns: u64) -> Flow {
+    let mut known: Vec<Flight> = flights.into_iter().filter(|flight| flight.due_ns <= now_ns).collect();
     known.sort_by_key(|flight| flight.due_ns);
     let start_ns = known.first().map_or(now_ns, |flight| flight.due_ns);
     let time_ns = now_ns - start_ns;
@@ -166,12 +166,12 @@ mod tests {
             let mut stopped = false;
             for second in (10..=120).step_by(4) {
                 let now_ns = u64::from(u32::try_from(second).unwrap()) * 1_000_000_000;
-                let is = flow(&flights, now_ns).state == FlowState::OverSaturated;
+                let is = flow(flights.iter().copied(), now_ns).state == FlowState::OverSaturated;
                 row = if is { row + 1 } else { 0 };
                 stopped |= row == 2;
             }
             early += u32::from(stopped);
-            late += u32::from(flow(&flights, 120_000_000_000).state == FlowState::OverSaturated);
+            late += u32::from(flow(flights.iter().copied(), 120_000_000_000).state == FlowState::OverSaturated);
         }
         (early, late)
     }
@@ -205,11 +205,11 @@ mod tests {
     #[test]
     fn too_few_requests_say_nothing() {
         let flights: Vec<Flight> = (0..40).map(|at| Flight { due_ns: at * 1_000_000_000, ended_ns: None }).collect();
-        assert_eq!(flow(&flights, 40_000_000_000).state, FlowState::TooFew);
-        assert_eq!(flow(&[], 5).state, FlowState::TooFew);
+        assert_eq!(flow(flights, 40_000_000_000).state, FlowState::TooFew);
+        assert_eq!(flow([], 5).state, FlowState::TooFew);
         // None ever ends: that no later one is slower can't be told from a latency longer than the load.
         let silent: Vec<Flight> = (0..400).map(|at| Flight { due_ns: at * 1_000_000_000, ended_ns: None }).collect();
-        let found = flow(&silent, 400_000_000_000);
+        let found = flow(silent, 400_000_000_000);
         assert_eq!((found.state, found.share, found.slower_p), (FlowState::TooFew, Some(0.0), None));
     }
 }

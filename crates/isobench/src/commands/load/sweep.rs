@@ -135,7 +135,7 @@ fn write(
             let message = format!("failed to write `{}`", path.display());
             CommandError { source: Some(error.into()), ..CommandError::new(Exit::Machine, message) }
         };
-        fs::write(path, sweep_page(&levels, &Options::default())).map_err(failed)?;
+        fs::write(path, sweep_page(&found, &levels, &Options::default())).map_err(failed)?;
     }
     let best = found.highest_sustained;
     let place = results.iter().position(|step| best.is_some_and(|best| (step.level - best).abs() < f64::EPSILON));

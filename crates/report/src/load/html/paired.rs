@@ -1,41 +1,50 @@
-//! The difference between two running servers as a plot: each number with its interval over time slices.
+//! The difference between two running servers as a plot: each metric with its intervals over time slices and over pairs.
 
-use isobench_schema::load_result::{LoadResult, PairedDifference, PairedResult};
+use isobench_schema::load_checks::{Difference, PairedMetric};
+use isobench_schema::load_result::{LoadResult, Paired};
 use maud::{Markup, html};
 
 use crate::html::scale::{Scale, across, thin};
-use crate::load::terminal::change;
-use crate::number::{counted, significant};
+use crate::load::checks::{PairedRow, change, difference, not_compared, paired_rows};
+use crate::number::significant;
 use crate::text::clean;
 
 /// Changes beyond this are put on the edge of the plot.
 const FARTHEST: f64 = 10.0;
 
 /// Returns the section.
-pub(super) fn section(result: &LoadResult, paired: &PairedResult) -> Markup {
+pub(super) fn section(result: &LoadResult, paired: &Paired) -> Markup {
     let name = |place: usize| result.urls.get(place).map_or("–".to_owned(), |url| clean(url));
-    let ends = |found: &PairedDifference| {
+    let rows = paired_rows(paired);
+    let ends = |(_, found): &(String, Difference)| {
         let ends = found.interval.into_iter().flat_map(|interval| [interval.low, interval.high]);
         ends.chain([found.change]).map(|value| value.clamp(-1.0, FARTHEST)).collect::<Vec<f64>>()
     };
-    let scale = Scale::around(paired.differences.values().flat_map(ends).chain([0.0]));
-    let [first, second] = &paired.metrics;
+    let scale = Scale::around(rows.iter().flat_map(differences).flat_map(|found| ends(&found)).chain([0.0]));
     html! {
         section {
             h2 { "The second server against the first" }
-            p { code { bdi { (name(1)) } } " against " code { bdi { (name(0)) } } ", over " (counted(paired.slices, "slice"))
-                ": " b { (clean(&paired.mark)) } ". Each server was launched once: another launch may differ by more." }
+            p { code { bdi { (name(1)) } } " against " code { bdi { (name(0)) } } ": " b { (clean(&paired.checks.mark)) } "; "
+                (clean(&paired.checks.note)) "." }
             @if let Some(scale) = scale {
                 figure.intervals {
-                    figcaption { "Change of each number with its 95 % interval over time slices" }
-                    @for (metric, found) in &paired.differences {
-                        div.row {
-                            div.pair title=(metric) { (metric) }
-                            (bar(metric, found, scale))
-                            div.result {
-                                (change(found.change)) " "
-                                @if let (Some(a), Some(b)) = (first.get(metric), second.get(metric)) {
-                                    span.note { (significant(*a)) " → " (significant(*b)) }
+                    figcaption { "Change of each metric with its 95 % interval: of the mean over slices of time, and of the typical request over pairs" }
+                    @for row in &rows {
+                        @if let Some(why) = not_compared(row.found) {
+                            div.row { div.pair { (clean(row.metric)) } div.note { (why) } div.result {} }
+                        }
+                        @for (name, found) in differences(row) {
+                            div.row {
+                                div.pair title=(name) { (name) }
+                                (bar(&name, &found, scale))
+                                div.result {
+                                    (change(found.change)) " "
+                                    @if let (false, [Some(a), Some(b)]) = (name.contains(TYPICAL), row.values) {
+                                        span.note { (significant(a)) " → " (significant(b)) }
+                                    }
+                                    @if found.interval.is_none() {
+                                        div.note title="neighbouring slices of time depend on each other" { small { "slices depend: no interval" } }
+                                    }
                                 }
                             }
                         }
@@ -55,6 +64,21 @@ pub(super) fn section(result: &LoadResult, paired: &PairedResult) -> Markup {
     }
 }
 
+/// What the name of a difference of the typical request has.
+const TYPICAL: &str = ", typical request";
+
+/// Returns the differences of a metric by their names.
+fn differences(row: &PairedRow<'_>) -> Vec<(String, Difference)> {
+    match row.found {
+        PairedMetric::TooFew { .. } | PairedMetric::Fixed { .. } => Vec::new(),
+        PairedMetric::Compared { by_time, by_pair, .. } => {
+            let metric = clean(row.metric);
+            let typical = by_pair.map(|found| (format!("{metric}{TYPICAL}"), found));
+            std::iter::once((metric, *by_time)).chain(typical).collect()
+        }
+    }
+}
+
 /// Returns the label of a tick, which is a part, as a percentage.
 fn percent(label: &str) -> String {
     label.parse::<f64>().map_or_else(
@@ -63,9 +87,9 @@ fn percent(label: &str) -> String {
     )
 }
 
-fn bar(metric: &str, found: &PairedDifference, scale: Scale) -> Markup {
+fn bar(metric: &str, found: &Difference, scale: Scale) -> Markup {
     let at = |value: f64| across(scale.place(value.clamp(-1.0, FARTHEST)));
-    let spoken = format!("{metric}: {}", change(found.change));
+    let spoken = format!("{metric}: {}", difference(found));
     html! {
         svg.bar xmlns="http://www.w3.org/2000/svg" width="100%" height="22" role="img" aria-label=(spoken) {
             title { (spoken) }

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use super::chart::points;
 use crate::html::scale::{Scale, across, thin};
+use crate::load::checks::level_name;
 use crate::number::{significant, tick};
 
 const TOP: f64 = 14.0;
@@ -26,12 +27,6 @@ impl SweepLevel<'_> {
     fn number(&self, name: &str) -> Option<f64> {
         self.result.metrics.get(name).copied()
     }
-}
-
-/// Returns a level without needless zeros.
-pub(super) fn level_name(level: f64) -> String {
-    let text = significant(level);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Returns the section: two plots and the table.

@@ -1,11 +1,13 @@
 //! Tables of a load: latencies, failures, what the client saw of itself, what the server says, and what was sent.
 
+use isobench_schema::load_checks::{AgainstProcess, Pacing};
 use isobench_schema::load_result::{LoadInterval, LoadResult};
 use isobench_schema::workload::Prompts;
 use maud::{Markup, html};
 
+use crate::load::checks;
 use crate::load::rows::{LATENCIES, latency_name, statistic_order};
-use crate::load::terminal::{arrival, audit_lines};
+use crate::load::terminal::arrival;
 use crate::number::significant;
 use crate::text::clean;
 
@@ -74,37 +76,73 @@ pub(super) fn failures(result: &LoadResult) -> Markup {
 pub(super) fn audit(result: &LoadResult) -> Markup {
     html! {
         @if let Some(audit) = &result.audit {
+            @let (word, tone) = checks::verdict(audit);
             section {
-                h2 { "Was the client good enough? "
-                    @if audit.broken.is_empty() { span.good { "✓ yes" } } @else { span.bad { "✗ no" } } }
-                ul { @for line in audit_lines(audit) { li { bdi { (line) } } } }
-                @if let Some(rate) = &audit.rate {
-                    div.scroll { table.narrow {
-                        thead { tr { th scope="col" { "arrivals" } th.number scope="col" { "asked" } th.number scope="col" { "achieved" } } }
-                        tbody {
-                            (pair("requests per second", Some(rate.asked_per_s), Some(rate.achieved_per_s)))
-                            (pair("variation of the gaps (1: Poisson)", rate.asked_gap_cv, rate.achieved_gap_cv))
-                            (pair("dispersion of counts in 100 ms (1: Poisson)", rate.asked_dispersion, rate.achieved_dispersion))
-                        }
-                    } }
+                h2 { "The client: " span class=(tone.class()) { (word) } }
+                ul {
+                    @for broken in &audit.broken {
+                        li.bad { b { (broken.bound) } ": " bdi { (clean(&broken.message)) } }
+                    }
+                    @for line in checks::audit_lines(audit) { li { bdi { (line) } } }
                 }
-                @if let Some(saturation) = &result.saturation {
-                    p { "The server " @if saturation.is_over_saturated { b.bad { "didn't keep up" } } @else { "kept up" }
-                        ": " (significant(saturation.offered_per_s)) " req/s offered, " (significant(saturation.achieved_per_s)) " completed."
-                        @if let Some(law) = saturation.littles_law { " Little's law holds to " (significant(law)) "." } }
+                @if let Some(pacing) = &audit.pacing { (arrivals(pacing)) }
+            }
+        }
+    }
+}
+
+/// Returns the arrivals as the process asked for gives them on average, as they were drawn, and as they were sent.
+fn arrivals(pacing: &Pacing) -> Markup {
+    let rows = [
+        ("variation of the gaps", pacing.gap_cv),
+        ("dispersion of counts in 100 ms", pacing.dispersion),
+        ("share of gaps under 50 µs", pacing.short_gaps),
+    ];
+    let expected = |found: AgainstProcess| {
+        let error = found.standard_error.map(|error| format!(" ± {}", significant(error))).unwrap_or_default();
+        found.expected.map_or_else(|| "–".to_owned(), |expected| significant(expected) + &error)
+    };
+    html! {
+        div.scroll { table.narrow {
+            thead { tr { th scope="col" { "arrivals" } @for title in ["of the process", "drawn", "sent"] { th.number scope="col" { (title) } } } }
+            tbody {
+                tr {
+                    th scope="row" { "requests per second" }
+                    td.number { (pacing.asked_per_s.map_or_else(|| "–".to_owned(), significant)) }
+                    td.number { (significant(pacing.drawn_per_s)) }
+                    td.number { (significant(pacing.sent_per_s)) }
                 }
-                @if let Some(steady) = &result.steady {
-                    p { "Steady from " (significant(steady.from_s)) " to " (significant(steady.to_s)) " s: " (steady.requests) " requests"
-                        @for (name, unit) in [("output_throughput", "tok/s"), ("mean_ttft_ms", "ms mean TTFT"), ("mean_tpot_ms", "ms mean TPOT")] {
-                            @if let Some(value) = steady.metrics.get(name) { ", " (significant(*value)) " " (unit) }
-                        } "." }
-                }
+                @for (name, found) in rows { @if let Some(found) = found { tr {
+                    th scope="row" { (name) }
+                    td.number { (expected(found)) }
+                    td.number { (significant(found.drawn)) }
+                    td.number { (significant(found.sent)) }
+                } } }
+            }
+        } }
+        p.note { "±: one standard error of a draw with as many requests" }
+    }
+}
+
+/// Returns what was checked of the loop and of the server over time.
+pub(super) fn steadiness(result: &LoadResult) -> Markup {
+    let lines = checks::lines(result);
+    html! {
+        @if !lines.is_empty() || result.halves.is_some() {
+            section {
+                h2 { "Steadiness" }
+                dl.pairs { @for (word, line) in &lines { dt { (word) } dd { (line) } } }
                 @if let Some([first, second]) = &result.halves {
                     div.scroll { table.narrow {
-                        thead { tr { th scope="col" { "half of the window" } th.number scope="col" { "first" } th.number scope="col" { "second" } } }
-                        tbody { @for name in ["output_throughput", "median_ttft_ms", "median_tpot_ms", "median_e2el_ms"] {
-                            (pair(name, first.get(name).copied(), second.get(name).copied()))
+                        thead { tr {
+                            th scope="col" { "part of the window" } th.number scope="col" { "first half" } th.number scope="col" { "second half" }
+                            @if !result.full_loop_metrics.is_empty() { th.number scope="col" { "full loop" } }
                         } }
+                        tbody { @for name in ["output_throughput", "request_throughput", "median_ttft_ms", "median_tpot_ms", "median_e2el_ms"] { tr {
+                            th scope="row" { (name) }
+                            (number(first.get(name))) (number(second.get(name)))
+                            @if !result.full_loop_metrics.is_empty() { (number(result.full_loop_metrics.get(name))) }
+                        } } }
                     } }
                 }
             }
@@ -112,9 +150,8 @@ pub(super) fn audit(result: &LoadResult) -> Markup {
     }
 }
 
-fn pair(name: &str, first: Option<f64>, second: Option<f64>) -> Markup {
-    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), significant);
-    html! { tr { th scope="row" { (name) } td.number { (number(first)) } td.number { (number(second)) } } }
+fn number(value: Option<&f64>) -> Markup {
+    html! { td.number { (value.map_or_else(|| "–".to_owned(), |value| significant(*value))) } }
 }
 
 /// Returns what the server says of itself.

@@ -1,8 +1,8 @@
 //! The shapes of arrivals, and what their processes give.
 
 use super::*;
-use crate::load_checks::audit::SendTimes;
 use crate::load_checks::audit::places::turns;
+use crate::load_checks::audit::tests::{SendTimes, samples};
 use crate::load_checks::draws::Draws;
 
 fn of(due: &[f64], clump_s: f64, arrival: &Arrival) -> Pacing {
@@ -13,16 +13,15 @@ fn of(due: &[f64], clump_s: f64, arrival: &Arrival) -> Pacing {
             let out = if clump_s > 0.0 { (at / clump_s).ceil() * clump_s } else { *at };
             SendTimes {
                 intended_ns: ns(*at),
-                released_ns: Some(ns(out)),
-                connected_ns: None,
-                out_ns: Some(ns(out)),
+                released_ns: ns(out),
+                out_ns: ns(out),
                 first_token_ns: None,
                 end_ns: ns(out + 0.1),
                 is_later_turn: false,
             }
         })
         .collect();
-    pacing(&turns(&requests, arrival, None), arrival).unwrap()
+    pacing(&turns(&samples(&requests), arrival, None), arrival).unwrap()
 }
 
 fn poisson(seed: u64, rate_per_s: f64, seconds: f64) -> Vec<f64> {
