@@ -286,17 +286,19 @@ impl<'a> Carrier<'a> {
             writer.write(&record)
         };
         let limits = self.limits;
-        let running = self.client.run_phase_while(&schedule, sending.clone(), sink);
-        tokio::pin!(running);
-        let summary = loop {
-            tokio::select! {
-                result = &mut running => break result,
-                () = tokio::time::sleep(WATCH) => {
-                    limits.look();
-                    if let Ok(mut meter) = meter.lock() {
-                        let under_way = u64::try_from(gauge.under_way()).unwrap_or(u64::MAX);
-                        meter.note_in_flight(under_way, Instant::now());
-                        meter.note_busy(gauge.busy_share());
+        let summary = {
+            let running = self.client.run_phase_while(&schedule, sending.clone(), sink);
+            tokio::pin!(running);
+            loop {
+                tokio::select! {
+                    result = &mut running => break result,
+                    () = tokio::time::sleep(WATCH) => {
+                        limits.look();
+                        if let Ok(mut meter) = meter.lock() {
+                            let under_way = u64::try_from(gauge.under_way()).unwrap_or(u64::MAX);
+                            meter.note_in_flight(under_way, Instant::now());
+                            meter.note_busy(gauge.busy_share());
+                        }
                     }
                 }
             }
