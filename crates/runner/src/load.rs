@@ -208,7 +208,11 @@ impl Session<'_> {
             }
         };
         match result {
-            Ok(summary) => self.audit = Some(summary.audit),
+            Ok(summary) => {
+                let written = writer.write_audit(summary.audit.clone());
+                self.audit = Some(summary.audit);
+                written.map_err(|source| self.load_error(LoadError::Record { source }))?;
+            }
             Err(error) => return Err(self.load_error(error)),
         }
         if death.is_none() && telling.iter().any(|record| record.failure.is_some()) {

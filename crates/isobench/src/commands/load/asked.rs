@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isobench_loadgen::schedule::Resources;
+use isobench_loadgen::schedule::{Resources, Schedule};
 use isobench_loadgen::tokenizer::Tokenizer;
+use isobench_schema::record::Phase;
 use isobench_schema::workload::{Api, Arrival, Probes, TokenCounter, Workload, WorkloadKind};
 use serde::Serialize;
 use tokio::runtime::Runtime;
@@ -23,6 +24,8 @@ use crate::load_defaults::{self, Defaults, Probe};
 const MOST_REQUESTS: u32 = 200_000;
 /// The fewest.
 const FEWEST_REQUESTS: u32 = 32;
+/// Datasets whose prompts are messages.
+const CHATS: [&str; 3] = ["sessions", "multi-turn", "image"];
 /// The longest warm-up that waits for steadiness, in seconds.
 const LONGEST_WARM_UP_S: f64 = 300.0;
 
@@ -46,15 +49,25 @@ impl Asked {
     /// Returns which arguments contradict each other, and what a server says that answers nothing.
     pub(super) fn of(args: &LoadArgs, server: &Server, runtime: &Runtime) -> Result<Self, CommandError> {
         let tokenizer = args.workload.tokenizer.as_deref().map(Tokenizer::at).transpose().exit(Exit::Usage)?;
-        let has_tokenizer = tokenizer.is_some();
-        let Probed { api, probe: found } = if is_told(args) {
-            Probed { api: api(args).unwrap_or(Api::Completions), probe: Probe::unasked() }
-        } else {
-            let apis = api(args).map_or_else(|| vec![Api::Completions, Api::Chat, Api::Embeddings], |api| vec![api]);
-            probe(server, &apis, runtime)?
-        };
-        let found = Probe { has_tokenizer, ..found };
-        let unsaid = load_defaults::plan(&found);
+        let resources = Resources { tokenizer: tokenizer.map(Arc::new), folder: PathBuf::new() };
+        let apis = apis(args);
+        let first = apis.first().copied().unwrap_or(Api::Completions);
+        let unasked = Self::with(args, first, &Probe::unasked(), &resources)?;
+        if is_told(args) {
+            return Ok(unasked);
+        }
+        // What can't be sent whatever the server says is refused before it is asked.
+        let one = Workload { requests: 1, ..unasked.workload.clone() };
+        Schedule::new(&one, unasked.seed, Phase::Measure, &resources).exit(Exit::Usage)?;
+        let Probed { api, probe: found } = probe(server, &apis, runtime)?;
+        let found = Probe { has_tokenizer: resources.tokenizer.is_some(), ..found };
+        Self::with(args, api, &found, &resources)
+    }
+
+    /// Returns what is sent to a server of which this is known.
+    fn with(args: &LoadArgs, api: Api, found: &Probe, resources: &Resources) -> Result<Self, CommandError> {
+        let has_tokenizer = resources.tokenizer.is_some();
+        let unsaid = load_defaults::plan(found);
         let arrival = arrival(&args.arrival, unsaid.concurrency).exit(Exit::Usage)?;
         let input_tokens = args.workload.input_len.unwrap_or(unsaid.input_len);
         let prompts = dataset::prompts(args, input_tokens, has_tokenizer)?;
@@ -84,7 +97,7 @@ impl Asked {
         };
         Ok(Self {
             workload,
-            resources: Resources { tokenizer: tokenizer.map(Arc::new), folder: PathBuf::new() },
+            resources: resources.clone(),
             seed: args.workload.seed,
             duration: duration_s.map(Duration::from_secs_f64),
             warm_up: args.measuring.warm_up,
@@ -135,12 +148,15 @@ fn is_told(args: &LoadArgs) -> bool {
     has_requests && has_loop && (has_lengths || args.workload.dataset.is_some()) && args.measuring.counter.is_some()
 }
 
-fn api(args: &LoadArgs) -> Option<Api> {
-    args.server.api.map(|api| match api {
-        ApiArg::Completions => Api::Completions,
-        ApiArg::Chat => Api::Chat,
-        ApiArg::Embeddings => Api::Embeddings,
-    })
+/// Returns the interfaces that are tried, one after the other.
+fn apis(args: &LoadArgs) -> Vec<Api> {
+    match (args.server.api, args.workload.dataset.as_deref()) {
+        (Some(ApiArg::Completions), _) => vec![Api::Completions],
+        (Some(ApiArg::Chat), _) => vec![Api::Chat],
+        (Some(ApiArg::Embeddings), _) => vec![Api::Embeddings],
+        (None, Some(dataset)) if CHATS.contains(&dataset) => vec![Api::Chat],
+        (None, _) => vec![Api::Completions, Api::Chat, Api::Embeddings],
+    }
 }
 
 fn counter(args: &LoadArgs, unsaid: &Defaults) -> TokenCounter {

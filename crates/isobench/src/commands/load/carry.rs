@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use isobench_analysis::load_checks::steady::{Steadiness, SteadyRules};
 use isobench_analysis::load_report::{LoadFacts, LoadReader, LoadReport, ReportOptions};
-use isobench_analysis::objective::Objective;
 use isobench_analysis::validity::LaunchRules;
 use isobench_loadgen::answer::check_length;
 use isobench_loadgen::cancel::{Cancel, StopCause};
@@ -30,6 +29,7 @@ use tokio::runtime::Runtime;
 
 use super::super::{Context, cache_folder};
 use super::asked::Asked;
+use super::outputs;
 use super::recording::Recording;
 use super::server::Server;
 use crate::exit::{CommandError, Exit, WithExit as _};
@@ -109,9 +109,11 @@ impl<'a> Carrier<'a> {
         records: Option<&Path>,
     ) -> Result<Self, CommandError> {
         let schedules = schedules(asked)?;
-        let objective = args.measuring.goodput.as_deref().map(Objective::parse).transpose().exit(Exit::Usage)?;
-        let options =
-            ReportOptions { rules: rules(asked), percentiles: args.measuring.percentiles.0.clone(), objective };
+        let options = ReportOptions {
+            rules: rules(asked),
+            percentiles: args.measuring.percentiles.0.clone(),
+            objective: outputs::objective(args)?,
+        };
         let clock = Clock::start();
         let header = clock.header(asked.seed, schedules.digest());
         let recording = Recording::create(records, header, LoadReader::new(options)).exit(Exit::Usage)?;

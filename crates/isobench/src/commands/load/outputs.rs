@@ -5,6 +5,7 @@ use std::path::Path;
 
 use isobench_analysis::load_report::LoadReport;
 use isobench_analysis::load_report::peers::PeerFacts;
+use isobench_analysis::objective::Objective;
 use isobench_report::load::{csv, html, terminal};
 use isobench_report::terminal::Style;
 use isobench_schema::format;
@@ -24,6 +25,7 @@ const REQUESTS_CSV: &str = "requests.csv";
 /// # Errors
 /// Returns which file needs another one, or lies in a folder that isn't there.
 pub(super) fn check(args: &LoadArgs) -> Result<(), CommandError> {
+    objective(args)?;
     let output = &args.output;
     let needs_records = output.parquet.is_some() || output.csv.as_deref().is_some_and(is_by_request);
     if needs_records && output.records.is_none() {
@@ -42,6 +44,14 @@ pub(super) fn check(args: &LoadArgs) -> Result<(), CommandError> {
         }
     }
     Ok(())
+}
+
+/// Returns what a request must keep to be good, if that was asked for.
+///
+/// # Errors
+/// Returns where it can't be read.
+pub(super) fn objective(args: &LoadArgs) -> Result<Option<Objective>, CommandError> {
+    args.measuring.goodput.as_deref().map(Objective::parse).transpose().exit(Exit::Usage)
 }
 
 fn is_by_request(path: &Path) -> bool {

@@ -1,0 +1,191 @@
+//! `isobench load` against a server that knows when each of its tokens left.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "all of it is test code")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use isobench_testkit::TruthServer;
+use serde_json::Value;
+
+/// A first token after 20 ms, and one every 2 ms.
+const STEADY: &str = "ttft_us=20000&itl_us=2000";
+
+/// A folder, and the command with its cache in it.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap())
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_isobench"));
+        command.env("XDG_CACHE_HOME", self.0.path().join("cache")).env_remove("OPENAI_API_KEY").current_dir(&self.0);
+        command
+    }
+
+    fn load(&self, words: &[&str]) -> Output {
+        self.command().arg("load").args(words).output().unwrap()
+    }
+
+    /// Loads, and returns the result that is written to `result.json`.
+    fn result(&self, words: &[&str]) -> Value {
+        let out = self.path("result.json");
+        let output = self.load(&[words, &["--json", &out, "--no-live"]].concat());
+        let told = String::from_utf8_lossy(&output.stderr);
+        let text = fs::read(out).unwrap_or_else(|error| panic!("{error}: {told}"));
+        serde_json::from_slice(&text).unwrap()
+    }
+}
+
+/// A tokenizer whose tokens are the words that the truth server puts out, and some more.
+fn tokenizer(folder: &Path) {
+    let words = ["<unk>", "the", "of", "and", "to", "in", "is", "you", "that", "it", "he", "was", "for", "on", "are", "as"];
+    let vocabulary: serde_json::Map<String, Value> =
+        words.iter().enumerate().map(|(id, word)| ((*word).to_owned(), id.into())).collect();
+    let tokenizer = serde_json::json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "<unk>"},
+    });
+    fs::create_dir_all(folder).unwrap();
+    fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+}
+
+const BRIEF: [&str; 8] = ["--concurrency", "8", "--requests", "64", "--input-len", "16", "--output-len", "8"];
+
+#[test]
+fn a_script_gets_one_object_with_metrics_and_audit() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    tokenizer(&place.0.path().join("model"));
+    let result = place.result(&[&[server.url()], &BRIEF[..], &["--tokenizer", "model"]].concat());
+    let metric = |name: &str| result["metrics"][name].as_f64().unwrap_or_else(|| panic!("{name}: {result:#}"));
+    assert_eq!((metric("completed"), metric("failed")), (64.0, 0.0));
+    // A clock that never runs backwards: no token was seen before it left.
+    assert!(metric("mean_ttft_ms") >= 20.0 && metric("mean_tpot_ms") >= 1.9, "{result:#}");
+    assert!((metric("total_output_tokens") - 512.0).abs() < f64::EPSILON);
+    assert!((metric("total_input_tokens") - 1024.0).abs() < f64::EPSILON);
+    assert!(metric("output_throughput") > 0.0 && metric("p90_itl_ms") > 0.0);
+    assert!(result["too_few"].as_array().unwrap().contains(&"p99_ttft_ms".into()));
+    for key in ["verdict", "busy_share", "stamped_share", "lag", "turnaround_ms"] {
+        assert!(!result["audit"][key].is_null(), "{key}: {:#}", result["audit"]);
+    }
+    assert_eq!(result["seed"], 1);
+    assert!(result["tokenizer_digest"].is_string() && result["workload_digest"].is_string());
+    // The same seed gives the same requests, now from the cache.
+    let again = place.result(&[&[server.url()], &BRIEF[..], &["--tokenizer", "model"]].concat());
+    assert_eq!(again["workload_digest"], result["workload_digest"]);
+}
+
+#[test]
+fn failed_requests_are_counted_by_class_and_averaged_into_nothing() {
+    let (place, server) = (Place::new(), TruthServer::start(&format!("{STEADY}&http_every=4")));
+    let result = place.result(&[&[server.url()], &BRIEF[..], &["--counter", "usage", "--model", "mock"]].concat());
+    assert_eq!(result["validity"], "failed-requests");
+    let failed = result["metrics"]["failed"].as_f64().unwrap();
+    assert!(failed > 0.0 && result["failures"][0]["class"] == "http-error", "{result:#}");
+    assert!(result["metrics"]["mean_ttft_ms"].as_f64().unwrap() >= 20.0, "a refusal is no first token");
+    let output = place.load(&[&[server.url()], &BRIEF[..], &["--counter", "usage", "--model", "mock"]].concat());
+    assert_eq!(output.status.code(), Some(100));
+}
+
+#[test]
+fn records_tables_and_pages_are_written_and_read_back() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    let files = ["r.jsonl.zst", "t.parquet", "m.csv", "p.html", "v.json"].map(|name| place.path(name));
+    let [records, parquet, csv, html, vllm] = &files;
+    let outputs = [
+        "--records", records, "--parquet", parquet, "--csv", csv, "--html", html, "--format", "vllm", "--out", vllm,
+    ];
+    let result = place.result(&[&[server.url()], &BRIEF[..], &outputs].concat());
+    assert!(files.iter().all(|file| fs::metadata(file).unwrap().len() > 200), "{files:?}");
+    assert!(fs::read_to_string(csv).unwrap().contains("mean_ttft_ms"));
+    assert!(fs::read_to_string(html).unwrap().contains("<svg"));
+    let vllm: Value = serde_json::from_slice(&fs::read(vllm).unwrap()).unwrap();
+    assert_eq!(vllm["completed"], 64);
+    // Theirs begins with the send, ours with the scheduled time, which is not later.
+    let both = [&vllm["mean_ttft_ms"], &result["metrics"]["mean_ttft_ms"]].map(|ttft| ttft.as_f64().unwrap());
+    assert!(both[0] <= both[1] + 1e-6, "{both:?}");
+    let parsed = place.command().args(["parse", "v.json", "--json"]).output().unwrap();
+    assert!(parsed.status.success(), "{}", String::from_utf8_lossy(&parsed.stderr));
+}
+
+#[test]
+fn two_servers_are_compared_and_not_judged() {
+    let (place, fast, slow) = (Place::new(), TruthServer::start(STEADY), TruthServer::start("ttft_us=40000&itl_us=2000"));
+    let words = ["--concurrency", "4", "--requests", "200", "--input-len", "8", "--output-len", "4"];
+    let result = place.result(&[&["--against", fast.url(), slow.url()], &words[..]].concat());
+    let paired = &result["paired"]["checks"];
+    assert_eq!(paired["mark"], "single-launch, exploratory");
+    let ttft = &paired["metrics"]["ttft"]["by_time"];
+    let change = ttft["change"].as_f64().unwrap_or_else(|| panic!("{paired:#}"));
+    assert!((0.5..1.5).contains(&change), "twice the time to the first token: {paired:#}");
+    assert_eq!(result["urls"].as_array().unwrap().len(), 2);
+    for word in ["better", "worse", "equivalent"] {
+        assert!(!paired.to_string().contains(&format!("\"{word}\"")), "{word} is a verdict");
+    }
+}
+
+#[test]
+fn a_sweep_finds_where_the_server_has_no_more_places() {
+    let (place, server) = (Place::new(), TruthServer::start("ttft_us=5000&itl_us=1000&slots=4"));
+    let words = ["--sweep", "concurrency", "--sweep-levels", "1,4,16", "--requests", "160", "--input-len", "8"];
+    let result = place.result(&[&[server.url()], &words[..], &["--output-len", "4"]].concat());
+    let sweep = &result["sweep"];
+    assert_eq!((&sweep["by"], &sweep["end"]), (&"concurrency".into(), &"given".into()), "{sweep:#}");
+    assert_eq!(sweep["steps"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn nothing_but_a_url_finds_the_rest() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    let result = place.result(&[server.url(), "--duration", "2s", "--warm-up", "1s"]);
+    assert_eq!((&result["model"], &result["workload"]["api"]), (&"mock".into(), &"completions".into()));
+    assert_eq!(result["counted_by"], "token-ids");
+    let duration = result["metrics"]["duration"].as_f64().unwrap();
+    assert!((1.5..20.0).contains(&duration), "{duration}");
+    let shown = place.load(&[server.url(), "--dry-run"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!((&shown["model"], &shown["workload"]["output_tokens"]), (&"mock".into(), &64.into()));
+}
+
+#[test]
+fn a_secret_is_sent_and_stands_in_nothing_that_is_written() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    let words = ["--header", "X-Api-Key: s3cret-one", "--records", "r.jsonl", "--html", "p.html"];
+    let out = place.path("result.json");
+    let mut command = place.command();
+    command.env("OPENAI_API_KEY", "s3cret-two").arg("load").arg(server.url()).args(BRIEF).args(words);
+    let output = command.args(["--json", &out]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut written = vec![output.stdout, output.stderr];
+    written.extend(["result.json", "r.jsonl", "p.html"].map(|name| fs::read(place.path(name)).unwrap()));
+    for bytes in written {
+        assert!(!String::from_utf8_lossy(&bytes).contains("s3cret"));
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_sent() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    let check = |words: &[&str], expected: &str| {
+        let output = place.load(&[&[server.url()], words].concat());
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {told}");
+        assert!(told.contains(expected), "{words:?}: {told}");
+    };
+    check(&["--parquet", "t.parquet"], "--records");
+    check(&["--json", "no/such/folder/r.json"], "no/such/folder");
+    check(&["--counter", "tokenizer"], "--tokenizer DIR");
+    check(&["--tokenizer", "nowhere"], "nowhere");
+    check(&["--dataset", "nosuch"], "nosuch");
+    check(&["--header", "Host: a"], "Host");
+    check(&["--goodput", "ttft<"], "ttft<");
+    assert_eq!(server.stats()["requests"], 0);
+}
