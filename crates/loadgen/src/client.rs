@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 
 use crate::cancel::{Cancel, StopCause};
 use crate::clock::Clock;
-use crate::gauge::{Gauge, Sending};
 use crate::engine::{Context, Lag, Records, Work, Worker, WorkerReport, retransmits};
+use crate::gauge::{Gauge, Sending};
 use crate::schedule::Schedule;
 use crate::target::Target;
 

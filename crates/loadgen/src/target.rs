@@ -137,7 +137,8 @@ impl Endpoint {
         if authority.contains('@') {
             return Err(malformed("a user name or password in it is not supported"));
         }
-        let (name, port) = split_port(authority, usual_port).ok_or_else(|| malformed("the port must be a number up to 65535"))?;
+        let (name, port) =
+            split_port(authority, usual_port).ok_or_else(|| malformed("the port must be a number up to 65535"))?;
         let literal = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
         let plain = |name: &str, more: &str| {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))

@@ -216,7 +216,8 @@ async fn an_open_loop_stops_while_it_waits_for_a_time() {
 #[tokio::test]
 async fn a_record_that_can_not_be_stored_ends_the_load() {
     let (url, _) = crowd_server(1).await;
-    let schedule = std::sync::Arc::new(Schedule::new(&one_by_one(5), 7, Phase::Measure, &Resources::default()).unwrap());
+    let schedule =
+        std::sync::Arc::new(Schedule::new(&one_by_one(5), 7, Phase::Measure, &Resources::default()).unwrap());
     let client = Client::new(Target::parse(&url, "tiny").unwrap(), patient(), Clock::start(), Cancel::new());
     let mut calls = 0;
     let result = client

@@ -24,7 +24,8 @@ const REQUESTS: u32 = 24;
 
 async fn load(endpoint: Endpoint, workers: usize) -> (Vec<RequestRecord>, PhaseSummary) {
     let workload = Workload { requests: REQUESTS, arrival: Arrival::closed(8), ..support::one_by_one(REQUESTS) };
-    let schedule = Arc::new(Schedule::new(&workload, 7, Phase::Measure, &Resources::default()).expect("the workload can be sent"));
+    let schedule =
+        Arc::new(Schedule::new(&workload, 7, Phase::Measure, &Resources::default()).expect("the workload can be sent"));
     let options = LoadOptions { workers, ..LoadOptions::new(LONG, LONG) };
     let client = Client::new(Target::new(endpoint, "mock"), options, Clock::start(), Cancel::new());
     let mut records = Vec::new();

@@ -29,7 +29,7 @@ pub struct TruthRecord {
     pub connection: u64,
     /// When the connection was accepted.
     pub accepted_ns: u64,
-    /// When the request had been read to its last byte.
+    /// When the last byte of the request arrived at this machine, by the kernel's stamp.
     pub arrived_ns: u64,
     /// When the first token's event was handed to the kernel, or the last part of it.
     pub first_ns: u64,

@@ -104,15 +104,23 @@ impl LoadReader {
         Self { lines: RecordLines::default(), taken }
     }
 
-    /// Takes the next bytes. The first thing wrong is kept for [`LoadReader::finish`], and what follows it is ignored.
+    /// Takes the next bytes of a file of records. The first thing wrong is kept for [`LoadReader::finish`], and what follows
+    /// it is ignored.
     pub fn feed(&mut self, bytes: &[u8]) {
         let Self { lines, taken } = self;
-        lines.feed(bytes, |item| match item {
-            Item::Header(_) => {}
-            Item::Line(line, RecordLine::Request(record)) => taken.request(line, &record),
-            Item::Line(_, RecordLine::Audit(audit)) => taken.samples.audits.push(audit),
-            Item::Line(_, RecordLine::Server(sample)) => taken.samples.server.push(sample),
-        });
+        lines.feed(bytes, |item| taken.item(item));
+    }
+
+    /// Takes the header of records that are still in memory: the numbers are the same as if they were written and read.
+    pub fn begin(&mut self, header: RecordHeader) {
+        let Self { lines, taken } = self;
+        lines.begin(header, |item| taken.item(item));
+    }
+
+    /// Takes a record, an audit or a look at the server that is still in memory.
+    pub fn take(&mut self, line: RecordLine) {
+        let Self { lines, taken } = self;
+        lines.accept(line, |item| taken.item(item));
     }
 
     /// Returns what the records tell.
@@ -126,6 +134,15 @@ impl LoadReader {
 }
 
 impl Taken {
+    fn item(&mut self, item: Item<'_>) {
+        match item {
+            Item::Header(_) => {}
+            Item::Line(line, RecordLine::Request(record)) => self.request(line, &record),
+            Item::Line(_, RecordLine::Audit(audit)) => self.samples.audits.push(audit),
+            Item::Line(_, RecordLine::Server(sample)) => self.samples.server.push(sample),
+        }
+    }
+
     fn request(&mut self, line: u64, record: &RequestRecord) {
         if record.phase != Phase::Measure {
             return;

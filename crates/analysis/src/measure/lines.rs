@@ -53,6 +53,21 @@ impl RecordLines {
         }
     }
 
+    /// Takes the header as it would be written.
+    pub(crate) fn begin(&mut self, header: RecordHeader, mut take: impl FnMut(Item<'_>)) {
+        self.lines += 1;
+        take(Item::Header(self.header.insert(header)));
+    }
+
+    /// Takes a later line as it would be written.
+    pub(crate) fn accept(&mut self, line: RecordLine, mut take: impl FnMut(Item<'_>)) {
+        if self.error.is_some() {
+            return;
+        }
+        self.lines += 1;
+        self.error = self.checked(line, &mut take).err();
+    }
+
     /// Returns the header.
     ///
     /// # Errors
@@ -75,11 +90,15 @@ impl RecordLines {
         }
         let number = self.lines;
         let line = RecordLine::parse(line).map_err(|source| ReadRecordsError::Record { line: number, source })?;
+        self.checked(line, take)
+    }
+
+    fn checked(&mut self, line: RecordLine, take: &mut impl FnMut(Item<'_>)) -> Result<(), ReadRecordsError> {
         match &line {
             RecordLine::Request(record) => self.check(record)?,
             RecordLine::Audit(_) | RecordLine::Server(_) => {}
         }
-        take(Item::Line(number, line));
+        take(Item::Line(self.lines, line));
         Ok(())
     }
 

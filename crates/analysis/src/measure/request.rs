@@ -21,11 +21,6 @@ impl RequestNumbers {
     /// Returns the numbers of a request.
     pub fn of(record: &RequestRecord) -> Self {
         let sample = Sample::of(record, 0);
-        Self {
-            ttft_ms: sample.ttft_ms,
-            tpot_ms: sample.tpot_ms,
-            e2el_ms: sample.e2el_ms,
-            output_tokens: sample.tokens,
-        }
+        Self { ttft_ms: sample.ttft_ms, tpot_ms: sample.tpot_ms, e2el_ms: sample.e2el_ms, output_tokens: sample.tokens }
     }
 }

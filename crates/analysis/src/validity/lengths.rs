@@ -15,8 +15,9 @@ impl LaunchRules {
 
 /// Checks that the server's own token counts, where it gives any, are the client's.
 pub(super) fn claims(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
-    let false_claims: Vec<&Sample> =
-        answered(samples).filter(|sample| sample.claimed.is_some_and(|claimed| rules.differ(claimed, sample.tokens))).collect();
+    let false_claims: Vec<&Sample> = answered(samples)
+        .filter(|sample| sample.claimed.is_some_and(|claimed| rules.differ(claimed, sample.tokens)))
+        .collect();
     let first = false_claims.first()?;
     let text = |sample: &Sample| {
         let claimed = sample.claimed.map_or_else(String::new, |claimed| claimed.to_string());

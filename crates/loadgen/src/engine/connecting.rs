@@ -5,6 +5,7 @@ use std::io;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::connection::{Connection, Multiplex, Stage};
+use super::exchange::READS;
 use super::flight::Flight;
 use super::phase::PhaseRun;
 use super::socket::{Connecting, Socket};
@@ -49,8 +50,8 @@ impl PhaseRun<'_> {
     /// Adds a connection that is being made.
     fn watch(&mut self, mut connection: Connection, connecting: Connecting) -> io::Result<()> {
         let flags = match connecting {
-            Connecting::Done => EventFlags::IN,
-            Connecting::UnderWay => EventFlags::OUT,
+            Connecting::Done => READS,
+            Connecting::UnderWay => EventFlags::OUT | EventFlags::ET,
         };
         connection.watches_room = connecting == Connecting::UnderWay;
         let key = self.worker.connections.insert(connection);

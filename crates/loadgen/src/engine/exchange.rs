@@ -23,6 +23,19 @@ enum Brought {
     Bytes { length: usize, at_ns: u64, lag_ns: Option<u64> },
 }
 
+/// What may be left in a socket after a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    /// The end, if the server has sent it already.
+    TheEnd,
+    More,
+}
+
+/// What a socket is watched for: bytes and the server's end of them, told once when they come. Told as long as they are
+/// there, each socket would be looked at twice.
+pub(super) const READS: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
+
 impl PhaseRun<'_> {
     /// Sends the request of `flight` on an open connection of HTTP/1.1.
     pub(super) fn send(&mut self, key: Key, flight: Flight) -> io::Result<()> {
@@ -80,7 +93,7 @@ impl PhaseRun<'_> {
             return Ok(());
         }
         connection.watches_room = wanted;
-        let flags = if wanted { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
+        let flags = if wanted { READS | EventFlags::OUT } else { READS };
         Ok(epoll::modify(&self.worker.epoll, &connection.socket, EventData::new_u64(key.to_bits()), flags)?)
     }
 
@@ -100,16 +113,34 @@ impl PhaseRun<'_> {
         self.worker.connections.remove(key).map_or_else(Vec::new, super::connection::Connection::into_flights)
     }
 
-    /// Reads a socket once; returns when the read returned.
-    pub(super) fn readable(&mut self, key: Key) -> io::Result<u64> {
+    /// Reads a socket until there is nothing more in it, or its end if that `is_near`; returns when the last read returned.
+    pub(super) fn readable(&mut self, key: Key, is_near: bool) -> io::Result<u64> {
+        loop {
+            let (read_ns, left) = self.read(key)?;
+            match left {
+                Left::Nothing => return Ok(read_ns),
+                Left::TheEnd if !is_near => return Ok(read_ns),
+                Left::TheEnd | Left::More => {}
+            }
+        }
+    }
+
+    /// Reads a socket once; returns when the read returned, and what may be left to be read.
+    fn read(&mut self, key: Key) -> io::Result<(u64, Left)> {
         let clock = self.work.context.clock;
-        let Some(connection) = self.worker.connections.get_mut(key) else { return Ok(clock.now_ns()) };
+        let Some(connection) = self.worker.connections.get_mut(key) else { return Ok((clock.now_ns(), Left::Nothing)) };
         if matches!(connection.stage, Stage::Connecting { .. }) {
             // The failure of connecting makes the socket writable too.
-            return Ok(clock.now_ns());
+            return Ok((clock.now_ns(), Left::Nothing));
         }
         let received = connection.socket.receive(&mut self.worker.buffer, &mut self.worker.control);
         let read_ns = clock.now_ns();
+        // A read that doesn't fill the buffer has emptied the socket; what comes after it is told anew.
+        let left = match &received {
+            Ok(received) if received.length == self.worker.buffer.len() => Left::More,
+            Ok(received) if received.length > 0 => Left::TheEnd,
+            Ok(_) | Err(_) => Left::Nothing,
+        };
         let brought = match received {
             Ok(received) if received.length == 0 => Ok(Brought::End),
             Ok(received) => {
@@ -124,7 +155,7 @@ impl PhaseRun<'_> {
         };
         if connection.flight.is_none() && connection.multiplex.is_none() && connection.stage == Stage::Open {
             self.take_unasked(key, brought.ok())?;
-            return Ok(read_ns);
+            return Ok((read_ns, left));
         }
         let brought = match brought {
             Ok(brought) => self.decrypt(key, brought)?,
@@ -134,7 +165,7 @@ impl PhaseRun<'_> {
             Ok(Brought::Nothing) => {}
             brought => self.take(key, brought, read_ns)?,
         }
-        Ok(read_ns)
+        Ok((read_ns, left))
     }
 
     /// Takes what came on a connection that carries no request: TLS may have something to say; anything else ends it.

@@ -55,7 +55,10 @@ impl Flight {
             model: entry.and_then(|entry| schedule.model(entry)).map(str::to_owned),
             ..RequestRecord::intended(schedule.phase(), run.index, intended_ns)
         };
-        let answer = Answer::new(schedule.counter(), Lengths { input_tokens, output_tokens, exact: work.context.options.exact_lengths });
+        let answer = Answer::new(
+            schedule.counter(),
+            Lengths { input_tokens, output_tokens, exact: work.context.options.exact_lengths },
+        );
         let state = State { record, answer, end_ns: None, quiet_since_ns: None };
         Self { run, state, reading: Reading::new(schedule.api()) }
     }

@@ -25,6 +25,10 @@ use crate::target::HttpVersion;
 
 /// How often it is looked whether the load is to be stopped, at least.
 const TICK_NS: u64 = 10_000_000;
+/// Events that are closer than this on average are let gather.
+const BUSY_GAP_NS: u64 = 30_000;
+/// For so long.
+const NAP_NS: u64 = 100_000;
 /// How many sockets one look at the kernel names at most.
 const MOST_EVENTS: usize = 512;
 /// How long connections may take that are opened before the phase begins.
@@ -53,6 +57,9 @@ pub(super) struct PhaseRun<'a> {
     check_ns: u64,
     checked_ns: u64,
     events: Vec<Event>,
+    /// The mean time between events, and when the last look for them ended.
+    event_gap_ns: u64,
+    looked_ns: u64,
 }
 
 impl<'a> PhaseRun<'a> {
@@ -80,6 +87,8 @@ impl<'a> PhaseRun<'a> {
             check_ns: nanoseconds(check).clamp(1_000_000, 50_000_000),
             checked_ns: 0,
             events: Vec::with_capacity(MOST_EVENTS),
+            event_gap_ns: 1_000_000,
+            looked_ns: 0,
         }
     }
 
@@ -89,6 +98,8 @@ impl<'a> PhaseRun<'a> {
         let prepared = self.preconnect();
         self.work.ready.wait();
         prepared?;
+        // Naps and waits end when they should, not up to 50 µs later.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1_000));
         self.times = Times::now();
         self.start_ns = self.work.start_ns();
         self.fill();
@@ -346,18 +357,42 @@ impl<'a> PhaseRun<'a> {
         Ok(())
     }
 
+    /// Lets events gather for a moment where they come so fast that this thread would be woken for each of them.
+    ///
+    /// What is read later has the same time, which is the kernel's stamp; only requests that follow an answer go out later, by
+    /// a part of the nap. Without stamps, or with a request due soon, there is none.
+    fn nap(&mut self, timeout: Timespec, now_ns: u64) {
+        let is_stamped = self.lag.reads() >= self.reads / 2;
+        let is_free = self.next_ns().is_none_or(|next_ns| next_ns.saturating_sub(now_ns) > 4 * NAP_NS);
+        if self.event_gap_ns < BUSY_GAP_NS && is_stamped && is_free && timeout != Timespec::default() {
+            // A nap that a signal ends is only shorter.
+            let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 0, tv_nsec: NAP_NS.cast_signed() });
+        }
+    }
+
+    /// Follows how far apart events are, on average over the last looks.
+    fn note_events(&mut self, count: usize) {
+        let now_ns = self.now_ns();
+        let passed_ns = now_ns.saturating_sub(self.looked_ns);
+        self.looked_ns = now_ns;
+        let gap_ns = passed_ns / u64::try_from(count).unwrap_or(u64::MAX).max(1);
+        self.event_gap_ns = (7 * self.event_gap_ns + gap_ns.min(1_000_000)) / 8;
+    }
+
     /// Waits for sockets and for the next run's time, and takes what has come.
     fn look(&mut self, now_ns: u64) -> io::Result<()> {
         let timeout = match self.worker.releases.arm(self.next_ns(), now_ns)? {
             Wait::Awake => Timespec::default(),
             Wait::Asleep => Timespec { tv_sec: 0, tv_nsec: TICK_NS.min(self.check_ns).cast_signed() },
         };
+        self.nap(timeout, now_ns);
         let mut events = std::mem::take(&mut self.events);
         events.clear();
         match epoll::wait(&self.worker.epoll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+        self.note_events(events.len());
         for event in &events {
             let (data, flags) = (event.data.u64(), event.flags);
             if data == TIMER {
@@ -367,8 +402,9 @@ impl<'a> PhaseRun<'a> {
             if flags.contains(EventFlags::OUT) {
                 self.writable(key)?;
             }
-            if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
-                let at_ns = self.readable(key)?;
+            let is_near_end = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+            if is_near_end || flags.contains(EventFlags::IN) {
+                let at_ns = self.readable(key, is_near_end)?;
                 // A run that has come due while many sockets were read doesn't wait for the last of them.
                 if !self.ready.is_empty() || self.next_ns().is_some_and(|next_ns| next_ns <= at_ns) {
                     self.release_due(at_ns)?;

@@ -196,8 +196,11 @@ impl Reading {
                 state.answer.unstreamed(content_type, bytes);
             }
             Body::Whole { kind: Kind::Refusal { status }, bytes } => {
-                let said = if bytes.is_empty() { ", with an empty body".to_owned() } else { format!(": {}", shown(bytes)) };
-                state.answer.fail_by(FailureClass::HttpError, format!("the server answered with status {status}{said}"));
+                let said =
+                    if bytes.is_empty() { ", with an empty body".to_owned() } else { format!(": {}", shown(bytes)) };
+                state
+                    .answer
+                    .fail_by(FailureClass::HttpError, format!("the server answered with status {status}{said}"));
             }
         }
     }

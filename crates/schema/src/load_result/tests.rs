@@ -64,9 +64,7 @@ fn bare() -> LoadResult {
 fn what_is_absent_is_not_written() {
     let text = format::to_line(&bare()).unwrap();
     assert!(text.starts_with(r#"{"format":"isobench.load/1","urls":["http"#), "{text}");
-    for key in
-        ["goodput", "audit", "halves", "paired", "series", "too_few", "flow", "full_loop", "sweep", "null"]
-    {
+    for key in ["goodput", "audit", "halves", "paired", "series", "too_few", "flow", "full_loop", "sweep", "null"] {
         assert!(!text.contains(key), "{key} in {text}");
     }
     assert_eq!(format::from_slice::<LoadResult>(text.as_bytes()).unwrap(), bare());

@@ -65,7 +65,8 @@ impl Asked {
             let message = "tokens can't be counted by a tokenizer that isn't given";
             return Err(CommandError::new(Exit::Usage, message).hint("give `--tokenizer DIR` too"));
         }
-        let output_tokens = if api == Api::Embeddings { 1 } else { args.workload.output_len.unwrap_or(unsaid.output_len) };
+        let output_tokens =
+            if api == Api::Embeddings { 1 } else { args.workload.output_len.unwrap_or(unsaid.output_len) };
         let workload = Workload {
             kind: WorkloadKind::Serving,
             api,
@@ -153,12 +154,7 @@ fn counter(args: &LoadArgs, unsaid: &Defaults) -> TokenCounter {
 }
 
 /// Returns the requests of the window, and how long it lasts where that was typed or nothing was.
-fn window(
-    args: &LoadArgs,
-    unsaid: &Defaults,
-    arrival: &Arrival,
-    request_s: Option<f64>,
-) -> (u32, Option<f64>) {
+fn window(args: &LoadArgs, unsaid: &Defaults, arrival: &Arrival, request_s: Option<f64>) -> (u32, Option<f64>) {
     match (args.workload.requests, args.workload.duration) {
         (Some(requests), duration) => (requests, duration),
         (None, duration) => {

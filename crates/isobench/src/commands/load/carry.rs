@@ -16,9 +16,8 @@ use isobench_loadgen::client::{Client, LoadOptions, PhaseSummary};
 use isobench_loadgen::clock::Clock;
 use isobench_loadgen::gauge::Sending;
 use isobench_loadgen::get::post;
-use isobench_loadgen::record::RecordWriter;
-use isobench_loadgen::schedule::prepared::Cache;
 use isobench_loadgen::schedule::Schedules;
+use isobench_loadgen::schedule::prepared::Cache;
 use isobench_loadgen::scrape::Scraper;
 use isobench_loadgen::tokenizer::Tokenizer;
 use isobench_runner::host::client_thread::Scheduling;
@@ -34,8 +33,8 @@ use super::asked::Asked;
 use super::recording::Recording;
 use super::server::Server;
 use crate::exit::{CommandError, Exit, WithExit as _};
-use crate::load_args::values::WarmUp as WarmUpArg;
 use crate::load_args::LoadArgs;
+use crate::load_args::values::WarmUp as WarmUpArg;
 use crate::load_live::{Expected, LoadMeter, LoadView};
 
 /// How long a stream may be silent.
@@ -92,7 +91,7 @@ pub(super) struct Carrier<'a> {
     schedules: Schedules,
     clock: Clock,
     client: Client,
-    writer: RecordWriter<Recording>,
+    recording: Recording,
     warmed_up: Option<WarmUp>,
 }
 
@@ -115,21 +114,9 @@ impl<'a> Carrier<'a> {
             ReportOptions { rules: rules(asked), percentiles: args.measuring.percentiles.0.clone(), objective };
         let clock = Clock::start();
         let header = clock.header(asked.seed, schedules.digest());
-        let recording = Recording::create(records, LoadReader::new(options)).exit(Exit::Usage)?;
-        let writer = RecordWriter::new(recording, &header).exit(Exit::Machine)?;
+        let recording = Recording::create(records, header, LoadReader::new(options)).exit(Exit::Usage)?;
         let client = Client::new(server.target.clone(), load_options(args, asked), clock, limits.stop.clone());
-        Ok(Self {
-            args,
-            server,
-            asked,
-            limits,
-            context,
-            schedules,
-            clock,
-            client,
-            writer,
-            warmed_up: None,
-        })
+        Ok(Self { args, server, asked, limits, context, schedules, clock, client, recording, warmed_up: None })
     }
 
     /// Sends everything; returns what the records tell.
@@ -165,7 +152,7 @@ impl<'a> Carrier<'a> {
         let sending = self.asked.duration.map_or_else(Sending::all, Sending::within);
         self.phase(Phase::Measure, &sending, |_record| {}).await?;
         for sample in scraper.map(Scraper::stop).unwrap_or_default() {
-            self.writer.write_server(sample).exit(Exit::Machine)?;
+            self.recording.server(sample).exit(Exit::Machine)?;
         }
         Ok(())
     }
@@ -184,8 +171,7 @@ impl<'a> Carrier<'a> {
             dataset_digest: self.schedules.phase(Phase::Measure).input().map(|input| input.digest.clone()),
             counted_by: self.asked.workload.counter,
         };
-        let recording = self.writer.finish().exit(Exit::Machine)?;
-        let reader = recording.finish().exit(Exit::Machine)?;
+        let reader = self.recording.finish().exit(Exit::Machine)?;
         let mut report = reader.finish(facts).exit(Exit::Error)?;
         report.result.warm_up = self.warmed_up;
         Ok(report)
@@ -271,11 +257,11 @@ impl<'a> Carrier<'a> {
         }
         let url = &self.server.url;
         self.context.terminal.status(&format!("{phase}: up to {} requests to {url}", schedule.entries().len()));
-        let meter = Arc::new(Mutex::new(LoadMeter::new(self.expected(phase, schedule.entries().len()), Instant::now())));
-        let view =
-            (!self.args.output.no_live).then(|| LoadView::start(self.context.terminal, Arc::clone(&meter)));
+        let meter =
+            Arc::new(Mutex::new(LoadMeter::new(self.expected(phase, schedule.entries().len()), Instant::now())));
+        let view = (!self.args.output.no_live).then(|| LoadView::start(self.context.terminal, Arc::clone(&meter)));
         let counting = Counting::of(self.asked);
-        let writer = &mut self.writer;
+        let recording = &mut self.recording;
         let gauge = self.client.gauge();
         let sink = |mut record: RequestRecord| {
             counting.count(&mut record)?;
@@ -283,7 +269,7 @@ impl<'a> Carrier<'a> {
                 meter.record(&record, Instant::now());
             }
             watch(&record);
-            writer.write(&record)
+            recording.request(record)
         };
         let limits = self.limits;
         let summary = {
@@ -305,7 +291,7 @@ impl<'a> Carrier<'a> {
         };
         drop(view);
         let PhaseSummary { completed, failed, audit, .. } = summary.exit(Exit::Machine)?;
-        self.writer.write_audit(audit).exit(Exit::Machine)?;
+        self.recording.audit(audit).exit(Exit::Machine)?;
         self.context.terminal.status(&format!("{phase}: {completed} completed, {failed} failed"));
         Ok(())
     }

@@ -59,6 +59,6 @@ fn exit(result: &LoadResult, stopped: Option<StopCause>) -> Exit {
     match (stopped, result.validity) {
         (Some(StopCause::Interrupted), _) => Exit::Interrupted,
         (None, Validity::Valid) => Exit::Success,
-        (Some(StopCause::WorkloadTimeout | StopCause::ServerDied), _) | (None, _) => Exit::SomeFailed,
+        (Some(StopCause::WorkloadTimeout | StopCause::ServerDied) | None, _) => Exit::SomeFailed,
     }
 }

@@ -28,14 +28,16 @@ pub(super) fn check(args: &LoadArgs) -> Result<(), CommandError> {
     let needs_records = output.parquet.is_some() || output.csv.as_deref().is_some_and(is_by_request);
     if needs_records && output.records.is_none() {
         let message = "a table with a row for each request is made from their records, and none are kept";
-        return Err(CommandError::new(Exit::Usage, message).hint("give `--records FILE` too, such as `requests.jsonl.zst`"));
+        return Err(
+            CommandError::new(Exit::Usage, message).hint("give `--records FILE` too, such as `requests.jsonl.zst`")
+        );
     }
-    let files =
-        [&output.json_file, &output.out, &output.records, &output.html, &output.csv, &output.parquet];
+    let files = [&output.json_file, &output.out, &output.records, &output.html, &output.csv, &output.parquet];
     for file in files.into_iter().flatten() {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            let message = format!("`{}` can't be written: the folder `{}` isn't there", file.display(), folder.display());
+            let message =
+                format!("`{}` can't be written: the folder `{}` isn't there", file.display(), folder.display());
             return Err(CommandError::new(Exit::Usage, message).hint("make the folder first"));
         }
     }
@@ -80,12 +82,7 @@ pub(super) fn write(args: &LoadArgs, report: &LoadReport, context: Context) -> R
 ///
 /// # Errors
 /// Returns which file can't be written.
-pub(super) fn show(
-    args: &LoadArgs,
-    result: &LoadResult,
-    context: Context,
-    is_said: bool,
-) -> Result<(), CommandError> {
+pub(super) fn show(args: &LoadArgs, result: &LoadResult, context: Context, is_said: bool) -> Result<(), CommandError> {
     if let Some(path) = &args.output.json_file {
         put(path, &format::to_pretty(result).exit(Exit::Error)?)?;
     }

@@ -68,5 +68,6 @@ fn headers(args: &ServerArgs) -> Vec<(String, String)> {
 }
 
 fn unknown_model(error: DiscoverModelError) -> CommandError {
-    CommandError::from_error(Exit::Usage, error).hint("is the server up? `--model NAME` asks for a model without this question")
+    CommandError::from_error(Exit::Usage, error)
+        .hint("is the server up? `--model NAME` asks for a model without this question")
 }

@@ -2,9 +2,21 @@
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+/// Bytes don't wait longer than this to be read, in nanoseconds: a stamp that is older is wrong.
+const LONGEST_WAIT: u64 = 10_000_000_000;
+
 /// Returns `CLOCK_MONOTONIC` in nanoseconds, which other processes of this machine can compare with their own.
 pub(crate) fn now() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
+}
+
+/// Returns `CLOCK_MONOTONIC` at the moment that a stamp of the wall clock names, which lies shortly before now; now, if it
+/// can't be that.
+pub(crate) fn at_wall(stamp: Option<u64>) -> u64 {
+    let wall = nanoseconds(clock_gettime(ClockId::Realtime));
+    let now = now();
+    let ago = stamp.and_then(|stamp| wall.checked_sub(stamp)).filter(|ago| *ago < LONGEST_WAIT);
+    now - ago.unwrap_or(0).min(now)
 }
 
 /// Returns the processor time that this process has used, in nanoseconds.

@@ -1,13 +1,15 @@
 //! Connections: what is read from them and written to them, with TLS or without.
 
 use std::collections::VecDeque;
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::OwnedFd;
+use std::io::{self, IoSliceMut, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{SendFlags, send};
 use rustls::ServerConnection;
 
+use crate::clock;
 use crate::stream::Stream;
 
 /// Which connection: its place and how many there were before it in that place.
@@ -88,7 +90,10 @@ pub(crate) enum Ending {
 /// What was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Got {
-    Bytes,
+    Bytes {
+        /// When the last of them arrived at this machine, in nanoseconds.
+        arrived: u64,
+    },
     Nothing,
     /// The client has ended the connection.
     End,
@@ -161,16 +166,16 @@ impl Connection {
 
     /// Reads what is there into the inbox, by way of `buffer`.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Got> {
-        let count = match recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
+        let (count, arrived) = match receive_stamped(&self.socket, buffer) {
             Ok((0, _)) => return Ok(Got::End),
-            Ok((count, _)) => count,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(Got::Nothing),
+            Ok((count, stamp)) => (count, clock::at_wall(stamp)),
+            Err(nix::Error::EAGAIN | nix::Error::EINTR) => return Ok(Got::Nothing),
             Err(error) => return Err(error.into()),
         };
         let mut bytes = buffer.get(..count).unwrap_or_default();
         let Some(tls) = &mut self.tls else {
             self.inbox.extend_from_slice(bytes);
-            return Ok(Got::Bytes);
+            return Ok(Got::Bytes { arrived });
         };
         while !bytes.is_empty() {
             tls.read_tls(&mut bytes)?;
@@ -179,7 +184,7 @@ impl Connection {
             self.inbox.resize(before + more, 0);
             tls.reader().read_exact(self.inbox.get_mut(before..).unwrap_or_default())?;
         }
-        Ok(Got::Bytes)
+        Ok(Got::Bytes { arrived })
     }
 
     /// Returns whether TLS has something to say by itself.
@@ -237,6 +242,22 @@ impl Connection {
             self.send(b"", writes).ok();
         }
     }
+}
+
+/// Reads once; returns the number of bytes with the kernel's stamp of their arrival, in nanoseconds of the wall clock. A
+/// server that is busy reads late, and that wait is no part of what a client does.
+fn receive_stamped(socket: &OwnedFd, buffer: &mut [u8]) -> nix::Result<(usize, Option<u64>)> {
+    let mut control = [0; 128];
+    let mut pieces = [IoSliceMut::new(buffer)];
+    let message = recvmsg::<()>(socket.as_raw_fd(), &mut pieces, Some(&mut control), MsgFlags::empty())?;
+    let mut stamp = None;
+    for item in message.cmsgs()? {
+        if let ControlMessageOwned::ScmTimestampns(at) = item {
+            let seconds = u64::try_from(at.tv_sec()).unwrap_or(0);
+            stamp = Some(seconds * 1_000_000_000 + u64::try_from(at.tv_nsec()).unwrap_or(0));
+        }
+    }
+    Ok((message.bytes, stamp))
 }
 
 /// Sends bytes until all are sent or the client takes no more, and returns how many were.

@@ -7,6 +7,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::ReceiveTimestampns;
 use rustix::net::sockopt::{set_socket_linger, set_tcp_nodelay};
 use rustix::net::{SocketFlags, accept_with};
 use rustls::{ServerConfig, ServerConnection};
@@ -207,6 +209,7 @@ impl Server {
         for (socket, accepted) in sockets {
             // Unix sockets have nothing of the kind.
             set_tcp_nodelay(&socket, true).ok();
+            setsockopt(&socket, ReceiveTimestampns, &true).ok();
             let tls = tls.clone().map(ServerConnection::new).transpose().map_err(io::Error::other)?;
             let tls = tls.map(|mut tls| {
                 tls.set_buffer_limit(None);
@@ -235,19 +238,18 @@ impl Server {
         }
         let Some(connection) = self.connections.get_mut(key).filter(|_| event.readable) else { return };
         match connection.receive(buffer) {
-            Ok(Got::Bytes) => {
-                let now = clock::now();
+            Ok(Got::Bytes { arrived }) => {
                 if connection.has_tls_to_send() {
                     self.transmit(key, b"");
                 }
-                self.answer_all(key, now);
+                self.answer_all(key, arrived);
             }
             Ok(Got::Nothing) => {}
             Ok(Got::End) | Err(_) => self.close(key),
         }
     }
 
-    /// Answers the requests in a connection's inbox up to one that takes time. The last byte was read at `arrived`.
+    /// Answers the requests in a connection's inbox up to one that takes time. The last byte arrived at `arrived`.
     pub(crate) fn answer_all(&mut self, key: Key, arrived: u64) {
         if self.relays(key) {
             return;

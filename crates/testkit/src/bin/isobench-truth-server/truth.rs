@@ -49,7 +49,7 @@ pub(crate) struct Record {
     pub(crate) connection: u64,
     /// When the connection was accepted.
     pub(crate) accepted: u64,
-    /// When the request had been read to its last byte.
+    /// When the last byte of the request arrived at this machine, by the kernel's stamp.
     pub(crate) arrived: u64,
     /// When the first token's event was handed to the kernel, or the last part of it.
     pub(crate) first: u64,
