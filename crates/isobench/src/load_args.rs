@@ -50,7 +50,7 @@ pub(crate) struct LoadArgs {
 #[command(next_help_heading = "Server")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line, and means nothing else")]
 pub(crate) struct ServerArgs {
-    /// Send the same requests, interleaved, to two running servers, and report the difference between them with an
+    /// Send the same requests at the same time to two running servers, and report the difference between them with an
     /// interval: a single-launch, exploratory comparison and no verdict.
     #[arg(long, num_args = 2, value_names = ["URL_A", "URL_B"], conflicts_with_all = ["url", "sweep"])]
     pub(crate) against: Option<Vec<String>>,
@@ -81,7 +81,8 @@ pub(crate) struct ServerArgs {
     /// Trust any certificate.
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// Speak HTTP/2, without upgrade where there is no TLS; by default HTTP/1.1.
+    /// Speak HTTP/2, without upgrade where there is no TLS; by default HTTP/1.1, and within TLS HTTP/2
+    /// where the server speaks it.
     #[arg(long)]
     pub(crate) http2: bool,
     /// Empty the server's prefix cache before the window, where the engine offers it.
@@ -109,7 +110,8 @@ pub(crate) struct WorkloadArgs {
     /// Tokens in each prompt; by default 128, or less for a model with a short context.
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..=MOST))]
     pub(crate) input_len: Option<u32>,
-    /// Tokens asked of each answer; by default 64, or less for a model with a short context.
+    /// Tokens asked of each answer; by default 64, or less for a model with a short context; for a dataset whose rows say
+    /// it, as many as they say.
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..=MOST))]
     pub(crate) output_len: Option<u32>,
     /// The folder with the model's `tokenizer.json`, or that file: prompts then have exactly the length asked, and text is
@@ -119,11 +121,11 @@ pub(crate) struct WorkloadArgs {
     /// Send random token ids below this number instead of text, for exact lengths without a tokenizer.
     #[arg(long, value_name = "N", conflicts_with_all = ["tokenizer", "dataset"])]
     pub(crate) vocabulary_size: Option<u32>,
-    /// Where prompts come from: `random`, `sonnet`, `sharegpt`, `custom`, `prefix-repetition`, `shared-prefix`, `image`, a
-    /// trace (`burstgpt`, `mooncake`, `azure`), or the file itself where its form can be seen; by default `random`.
+    /// Where prompts come from: `random`, `sonnet`, `sharegpt`, `custom`, `prefix-repetition`, `prefix-tree`, `sessions`,
+    /// `image`, a trace (`burstgpt`, `mooncake`, `azure`, `timed`), or the file itself where its form can be seen; by default `random`.
     #[arg(long, value_name = "NAME|PATH")]
     pub(crate) dataset: Option<String>,
-    /// An option of the dataset, such as `dataset-path=FILE` or `range-ratio=0.5` (repeatable).
+    /// An option of the dataset, such as `dataset-path=FILE` or `random-range-ratio=0.5` (repeatable).
     #[arg(long = "dataset-option", value_name = "KEY=VALUE", value_parser = dataset_option)]
     pub(crate) dataset_options: Vec<DatasetOption>,
     /// Let answers end at the end-of-sequence token; by default each is asked to have the whole length.
@@ -170,7 +172,7 @@ pub(crate) struct ArrivalArgs {
     /// The levels of the sweep; by default they are searched for.
     #[arg(long, value_name = "LEVEL,…", requires = "sweep", value_delimiter = ',', value_parser = positive)]
     pub(crate) sweep_levels: Vec<f64>,
-    /// Search the highest level at which this holds, such as `p99_ttft_ms<=500`; by default where throughput stops growing.
+    /// Search the highest level at which this holds, such as `p90_ttft_ms<=500`; by default where throughput stops growing.
     #[arg(long, value_name = "EXPR", requires = "sweep", conflicts_with = "sweep_levels")]
     pub(crate) sweep_goal: Option<String>,
 }
@@ -180,7 +182,7 @@ pub(crate) struct ArrivalArgs {
 #[command(next_help_heading = "Measuring")]
 pub(crate) struct MeasuringArgs {
     /// What comes before the window and isn't measured: so many requests (`8`), seconds (`10s`), or `steady`: until the
-    /// latencies no longer change.
+    /// throughput no longer changes.
     #[arg(long, value_name = "N|SECONDS|steady", default_value = "8", value_parser = warm_up)]
     pub(crate) warm_up: WarmUp,
     /// How tokens are counted; by default by the ids that the server sends, else by the tokenizer, else by the server's

@@ -46,7 +46,8 @@ impl Place {
 
 /// A tokenizer whose tokens are the words that the truth server puts out, and some more.
 fn tokenizer(folder: &Path) {
-    let words = ["<unk>", "the", "of", "and", "to", "in", "is", "you", "that", "it", "he", "was", "for", "on", "are", "as"];
+    let words =
+        ["<unk>", "the", "of", "and", "to", "in", "is", "you", "that", "it", "he", "was", "for", "on", "are", "as"];
     let vocabulary: serde_json::Map<String, Value> =
         words.iter().enumerate().map(|(id, word)| ((*word).to_owned(), id.into())).collect();
     let tokenizer = serde_json::json!({
@@ -100,9 +101,8 @@ fn records_tables_and_pages_are_written_and_read_back() {
     let (place, server) = (Place::new(), TruthServer::start(STEADY));
     let files = ["r.jsonl.zst", "t.parquet", "m.csv", "p.html", "v.json"].map(|name| place.path(name));
     let [records, parquet, csv, html, vllm] = &files;
-    let outputs = [
-        "--records", records, "--parquet", parquet, "--csv", csv, "--html", html, "--format", "vllm", "--out", vllm,
-    ];
+    let outputs =
+        ["--records", records, "--parquet", parquet, "--csv", csv, "--html", html, "--format", "vllm", "--out", vllm];
     let result = place.result(&[&[server.url()], &BRIEF[..], &outputs].concat());
     assert!(files.iter().all(|file| fs::metadata(file).unwrap().len() > 200), "{files:?}");
     assert!(fs::read_to_string(csv).unwrap().contains("mean_ttft_ms"));
@@ -118,7 +118,8 @@ fn records_tables_and_pages_are_written_and_read_back() {
 
 #[test]
 fn two_servers_are_compared_and_not_judged() {
-    let (place, fast, slow) = (Place::new(), TruthServer::start(STEADY), TruthServer::start("ttft_us=40000&itl_us=2000"));
+    let (place, fast, slow) =
+        (Place::new(), TruthServer::start(STEADY), TruthServer::start("ttft_us=40000&itl_us=2000"));
     let words = ["--concurrency", "4", "--requests", "200", "--input-len", "8", "--output-len", "4"];
     let result = place.result(&[&["--against", fast.url(), slow.url()], &words[..]].concat());
     let paired = &result["paired"]["checks"];

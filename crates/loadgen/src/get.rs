@@ -174,8 +174,11 @@ impl Question {
         let mut stream = self.connect()?;
         let host = self.endpoint.host();
         let length = if self.method == "POST" { "Content-Length: 0\r\n" } else { "" };
+        let lines = self.endpoint.headers().iter().map(|(name, value)| [name, ": ", value, "\r\n"].concat());
+        let further = lines.collect::<Vec<String>>().concat();
         let request = format!(
-            "{} {} HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: identity\r\n{length}Connection: close\r\n\r\n",
+            "{} {} HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: identity\r\n{further}{length}Connection: \
+             close\r\n\r\n",
             self.method, self.path
         );
         let mut session = match self.endpoint.secure() {

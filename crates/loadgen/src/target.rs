@@ -103,6 +103,7 @@ pub struct Endpoint {
     prefix: String,
     http: HttpVersion,
     secure: Option<Secure>,
+    headers: Vec<(String, String)>,
 }
 
 impl Endpoint {
@@ -157,7 +158,7 @@ impl Endpoint {
         let host = if port == usual_port { name.to_owned() } else { format!("{name}:{port}") };
         let secure = is_secure.then(|| secure(name, manner)).transpose();
         let secure = secure.map_err(|source| ParseTargetError::Tls { url: url.to_owned(), source })?;
-        Ok(Self { host, addresses, prefix, http: manner.http, secure })
+        Ok(Self { host, addresses, prefix, http: manner.http, secure, headers: Vec::new() })
     }
 
     /// Returns the same server, reached through a Unix socket instead of its address.
@@ -170,6 +171,32 @@ impl Endpoint {
         }
         self.addresses = vec![Address::Unix(path)];
         Ok(self)
+    }
+
+    /// Returns the server with further headers in each request and question. They are part of no record: one may be a secret.
+    ///
+    /// # Errors
+    /// Returns an error if a header would break the request, or is one that the client sets.
+    pub fn with_headers(mut self, headers: Vec<(String, String)>) -> Result<Self, HeaderError> {
+        for (name, value) in &headers {
+            let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+            if name.is_empty() || !name.bytes().all(is_token) {
+                return Err(HeaderError::Name { name: name.clone() });
+            }
+            if OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+                return Err(HeaderError::Own { name: name.clone() });
+            }
+            if !value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte)) {
+                return Err(HeaderError::Value { name: name.clone() });
+            }
+        }
+        self.headers = headers;
+        Ok(self)
+    }
+
+    /// Returns the further headers.
+    pub fn headers(&self) -> &[(String, String)] {
+        &self.headers
     }
 
     /// Returns the version of HTTP that is spoken.
@@ -271,7 +298,6 @@ pub enum HeaderError {
 pub struct Target {
     endpoint: Endpoint,
     model: String,
-    headers: Vec<(String, String)>,
     path: Option<String>,
 }
 
@@ -286,28 +312,7 @@ impl Target {
 
     /// Returns a target on a server that is known already.
     pub fn new(endpoint: Endpoint, model: impl Into<String>) -> Self {
-        Self { endpoint, model: model.into(), headers: Vec::new(), path: None }
-    }
-
-    /// Returns the target with further headers in each request. They are part of no record: one may be a secret.
-    ///
-    /// # Errors
-    /// Returns an error if a header would break the request, or is one that the client sets.
-    pub fn with_headers(mut self, headers: Vec<(String, String)>) -> Result<Self, HeaderError> {
-        for (name, value) in &headers {
-            let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-            if name.is_empty() || !name.bytes().all(is_token) {
-                return Err(HeaderError::Name { name: name.clone() });
-            }
-            if OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
-                return Err(HeaderError::Own { name: name.clone() });
-            }
-            if !value.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte)) {
-                return Err(HeaderError::Value { name: name.clone() });
-            }
-        }
-        self.headers = headers;
-        Ok(self)
+        Self { endpoint, model: model.into(), path: None }
     }
 
     /// Returns the target with requests sent to this path, below the endpoint's prefix, instead of the interface's own.
@@ -325,11 +330,6 @@ impl Target {
     /// Returns where requests are sent whose interface has this path.
     pub(crate) fn path(&self, route: &str) -> String {
         self.endpoint.path(self.path.as_deref().unwrap_or(route))
-    }
-
-    /// Returns the further headers.
-    pub fn headers(&self) -> &[(String, String)] {
-        &self.headers
     }
 
     /// Returns the server.

@@ -47,6 +47,9 @@ const PERCENTILES: [f64; 4] = [50.0, 90.0, 95.0, 99.0];
 pub struct ReportOptions {
     /// The checks of the window.
     pub rules: LaunchRules,
+    /// Whether every request that the rules know of must be recorded; else the window ended by time, and those that were
+    /// begun are all there are.
+    pub is_whole: bool,
     /// Percentiles beside the 50th, 90th, 95th and 99th, between 0 and 100. Others are left out.
     pub percentiles: Vec<f64>,
     /// The objective that good requests meet.
@@ -235,6 +238,9 @@ impl LoadReport {
         let measurement = counted(&taken.samples.window, window);
         let checks = Checks::of(&taken, &facts.workload, window);
         let known = (checks.audit.as_ref(), checks.flow.as_ref());
+        if !taken.options.is_whole {
+            taken.options.rules.requests = u32::try_from(taken.samples.window.len()).unwrap_or(u32::MAX);
+        }
         let findings = validity::load_findings(&taken.options.rules, &taken.samples, &measurement, known);
         let in_flight = InFlight::of(&taken.samples.window);
         let numbers = Numbers::of(&taken, &measurement, window, &in_flight);

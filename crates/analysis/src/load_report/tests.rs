@@ -45,7 +45,7 @@ fn options(workload: &Workload) -> ReportOptions {
         primary: MetricName::OutputThroughput,
         margin: 0.02,
     };
-    ReportOptions { rules, percentiles: vec![99.9], objective: None }
+    ReportOptions { is_whole: true, rules, percentiles: vec![99.9], objective: None }
 }
 
 fn facts(workload: Workload) -> LoadFacts {

@@ -73,6 +73,10 @@ impl Quantity {
 /// where there is none). Where all requests are sent at once nothing is steady by design, and with under 10 slices
 /// nothing is tested.
 pub(super) fn drift(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
+    // Where the arrivals themselves change with time, so do the numbers.
+    if matches!(rules.arrival, Arrival::Stages { .. } | Arrival::Trace { .. }) {
+        return None;
+    }
     let quantity = Quantity::of(rules.primary);
     let slices = slices(rules, samples, quantity)?;
     let trend = mann_kendall(&slices)?;

@@ -150,9 +150,9 @@ fn reason_means(reason: ExclusionReason) -> &'static str {
              their fixes."
         }
         ExclusionReason::ClientLacks => {
-            "The task can be measured, but not yet by isobench's own client, which has no tokenizer: it can't draw prompts from \
-             a dataset of texts, and it can't count tokens where the server doesn't send their ids. Give a command with random \
-             prompts, or leave the task out."
+            "The task can be measured, but not yet by isobench's own client within a run: it draws prompts from a dataset of \
+             texts, and counts tokens where the server doesn't send their ids, only with the model's tokenizer, which a run \
+             isn't given yet. Give a command with random prompts, or leave the task out; `isobench load` can do both."
         }
         ExclusionReason::IsolationMissing => {
             "Agent patches are strangers' programs, and this machine's launches aren't isolated. Read `docs/security.md`, and \

@@ -150,7 +150,7 @@ pub(crate) struct DatasetOption {
 
 /// Reads an option of a dataset: `KEY=VALUE`.
 pub(crate) fn dataset_option(text: &str) -> Result<DatasetOption, String> {
-    let (key, value) = key_value(text, "range-ratio=0.5")?;
+    let (key, value) = key_value(text, "random-range-ratio=0.5")?;
     let value = match value {
         "true" => OptionValue::Switch(true),
         "false" => OptionValue::Switch(false),

@@ -176,7 +176,7 @@ fn head(work: &Work) -> Result<RequestHead, String> {
     let uri: Uri = uri.parse().map_err(|error| format!("`{uri}` is no address for HTTP/2: {error}"))?;
     let mut fields = HeaderMap::new();
     let own = [("accept", work.accept), ("content-type", "application/json")];
-    let further = work.context.target.headers().iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let further = endpoint.headers().iter().map(|(name, value)| (name.as_str(), value.as_str()));
     for (name, value) in own.into_iter().chain(further) {
         let name: HeaderName = name.parse().map_err(|_invalid| format!("`{name}` is no header's name"))?;
         let value = HeaderValue::from_str(value).map_err(|_invalid| format!("the header `{name}` can't be sent"))?;

@@ -31,6 +31,8 @@ const BUSY_GAP_NS: u64 = 30_000;
 const NAP_NS: u64 = 100_000;
 /// How many sockets one look at the kernel names at most.
 const MOST_EVENTS: usize = 512;
+/// How many connections are opened beforehand where all requests go out at once.
+const MOST_PRECONNECTED: u32 = 1024;
 /// How long connections may take that are opened before the phase begins.
 const PRECONNECT_NS: u64 = 5_000_000_000;
 
@@ -130,7 +132,7 @@ impl<'a> PhaseRun<'a> {
         self.work.context.clock.now_ns()
     }
 
-    /// Opens the connections of a closed loop before its clock starts: an engine isn't slower because a client connects.
+    /// Opens the connections of a closed loop, or of requests that all go out at once, before their clock starts: an engine isn't slower because a client connects.
     ///
     /// With TLS or HTTP/2 one connection is opened before any loop, which shows what the server speaks: in HTTP/2 it is
     /// enough.
@@ -145,11 +147,18 @@ impl<'a> PhaseRun<'a> {
             self.open(None)?;
             self.finish_connecting()?;
         }
-        let Pace::Closed { concurrency, .. } = self.work.schedule.pace() else { return Ok(()) };
+        let most = match self.work.schedule.pace() {
+            Pace::Closed { concurrency, .. } => concurrency,
+            // All at once.
+            Pace::Open { max_in_flight } if self.work.schedule.entries().iter().all(|entry| entry.offset_ns == 0) => {
+                max_in_flight.unwrap_or(MOST_PRECONNECTED)
+            }
+            Pace::Open { .. } => return Ok(()),
+        };
         if !self.worker.multiplexed.is_empty() {
             return Ok(());
         }
-        let slots = usize::try_from(concurrency).unwrap_or(usize::MAX).min(self.work.heads());
+        let slots = usize::try_from(most).unwrap_or(usize::MAX).min(self.work.heads());
         let wanted = self.work.share(slots, self.worker.number);
         for _ in self.worker.idle.len()..wanted {
             self.open(None)?;

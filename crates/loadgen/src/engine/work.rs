@@ -132,7 +132,7 @@ fn head(context: &Context, path: &str, accept: &str) -> Vec<u8> {
         "POST {path} HTTP/1.1\r\nHost: {host}\r\nAccept: {accept}\r\nAccept-Encoding: identity\r\nContent-Type: \
          application/json\r\n"
     );
-    for (name, value) in context.target.headers() {
+    for (name, value) in context.target.endpoint().headers() {
         head.push_str(name);
         head.push_str(": ");
         head.push_str(value);

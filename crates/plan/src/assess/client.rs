@@ -12,7 +12,7 @@ const TOKEN_IDS_SINCE: &str = "2025-08-19T16:48:31Z";
 pub(super) fn lacks(task: &Task, baseline: Option<&Moment>) -> Option<String> {
     if let Prompts::Dataset { name, .. } = &task.workload.prompts {
         return Some(format!(
-            "the prompts are those of dataset `{name}`, which the client can't draw from: it needs a tokenizer for that"
+            "the prompts are those of dataset `{name}`, which the client draws only with the model's tokenizer, and a run isn't given one yet"
         ));
     }
     let sends_ids = match task.engine {
@@ -21,7 +21,7 @@ pub(super) fn lacks(task: &Task, baseline: Option<&Moment>) -> Option<String> {
         EngineKind::Generic => true,
     };
     (!sends_ids).then(|| {
-        "the server doesn't send token ids at the baseline, and the client counts tokens by them: it has no tokenizer"
+        "the server doesn't send token ids at the baseline, and without them the client counts by the model's tokenizer, which a run isn't given yet"
             .to_owned()
     })
 }

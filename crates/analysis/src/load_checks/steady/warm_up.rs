@@ -27,7 +27,7 @@ pub struct SteadyRules {
 }
 
 impl Default for SteadyRules {
-    /// 5 % within 300 slices: five minutes of seconds.
+    /// 5 % within 300 slices.
     fn default() -> Self {
         Self { most_slices: 300, tolerance: 0.05 }
     }

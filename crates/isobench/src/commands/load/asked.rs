@@ -7,7 +7,7 @@ use std::time::Duration;
 use isobench_loadgen::schedule::{Resources, Schedule};
 use isobench_loadgen::tokenizer::Tokenizer;
 use isobench_schema::record::Phase;
-use isobench_schema::workload::{Api, Arrival, Probes, TokenCounter, Workload, WorkloadKind};
+use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
 use serde::Serialize;
 use tokio::runtime::Runtime;
 
@@ -24,6 +24,8 @@ use crate::load_defaults::{self, Defaults, Probe};
 const MOST_REQUESTS: u32 = 200_000;
 /// The fewest.
 const FEWEST_REQUESTS: u32 = 32;
+/// Datasets whose rows say how long answers are.
+const ROWS: [&str; 7] = ["sharegpt", "custom", "burstgpt", "azure", "mooncake", "timed", "timed_trace"];
 /// Datasets whose prompts are messages.
 const CHATS: [&str; 3] = ["sessions", "multi-turn", "image"];
 /// The longest warm-up that waits for steadiness, in seconds.
@@ -78,8 +80,14 @@ impl Asked {
             let message = "tokens can't be counted by a tokenizer that isn't given";
             return Err(CommandError::new(Exit::Usage, message).hint("give `--tokenizer DIR` too"));
         }
-        let output_tokens =
-            if api == Api::Embeddings { 1 } else { args.workload.output_len.unwrap_or(unsaid.output_len) };
+        let has_rows = matches!(&prompts, Prompts::Dataset { name, .. } if ROWS.contains(&name.as_str()));
+        let output_tokens = match (api, args.workload.output_len) {
+            (Api::Embeddings, _) => 1,
+            (Api::Completions | Api::Chat, Some(given)) => given,
+            // Each row has a length of its own.
+            (Api::Completions | Api::Chat, None) if has_rows => 0,
+            (Api::Completions | Api::Chat, None) => unsaid.output_len,
+        };
         let workload = Workload {
             kind: WorkloadKind::Serving,
             api,

@@ -111,6 +111,7 @@ impl<'a> Carrier<'a> {
         let schedules = schedules(asked)?;
         let options = ReportOptions {
             rules: rules(asked),
+            is_whole: asked.duration.is_none(),
             percentiles: args.measuring.percentiles.0.clone(),
             objective: outputs::objective(args)?,
         };

@@ -45,13 +45,20 @@ pub(super) fn probe(server: &Server, apis: &[Api], runtime: &Runtime) -> Result<
                 return Ok(Probed { api, probe: seen(server, &record) });
             }
             said = record.failure.map_or_else(String::new, |failure| failure.message);
-            if record.status.is_none_or(|status| UNKNOWN_PATH.contains(&status)) {
-                break;
+            match record.status {
+                // The same would be said to every other request.
+                None | Some(401 | 403) => return Err(unanswered(server, &said)),
+                Some(status) if UNKNOWN_PATH.contains(&status) => break,
+                Some(_) => {}
             }
         }
     }
+    Err(unanswered(server, &said))
+}
+
+fn unanswered(server: &Server, said: &str) -> CommandError {
     let message = format!("`{}` answers no request for the model `{}`: {said}", server.url, server.target.model());
-    Err(CommandError::new(Exit::Usage, message).hint("check the URL, `--model` and `--api`"))
+    CommandError::new(Exit::Usage, message).hint("check the URL, `--model`, `--api` and the key in `--api-key-env`")
 }
 
 /// Returns whether the server did what was asked, whether its tokens could be counted or not.

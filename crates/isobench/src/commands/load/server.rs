@@ -29,12 +29,12 @@ impl Server {
     /// # Errors
     /// Returns what in the URL or the headers makes no sense, or that the server doesn't say what it serves.
     pub(super) fn find(args: &LoadArgs, url: &str, runtime: &Runtime) -> Result<Self, CommandError> {
-        let endpoint = endpoint(&args.server, url)?;
+        let endpoint = endpoint(&args.server, url)?.with_headers(headers(&args.server)).exit(Exit::Usage)?;
         let served = match &args.server.model {
             Some(model) => Served { model: model.clone(), max_model_len: None },
             None => runtime.block_on(discover(&endpoint, DISCOVERY)).map_err(unknown_model)?,
         };
-        let mut target = Target::new(endpoint, served.model).with_headers(headers(&args.server)).exit(Exit::Usage)?;
+        let mut target = Target::new(endpoint, served.model);
         if let Some(path) = &args.server.endpoint {
             target = target.with_path(path).exit(Exit::Usage)?;
         }

@@ -65,7 +65,8 @@ pub(super) fn run(
         let asked = asked.with_arrival(arrival(by, level, args));
         let records = args.output.records.as_ref().map(|path| at_level(path, level));
         let report = Carrier::new(args, server, &asked, limits, context, records.as_deref())?.carry(runtime)?;
-        let share = goal.as_ref().map(|goal| if goal.is_met(&report.result.metrics) { 1.0 } else { 0.0 });
+        let is_met = goal.as_ref().and_then(|goal| goal.is_met(&report.result.metrics));
+        let share = is_met.map(|is_met| if is_met { 1.0 } else { 0.0 });
         results.push(StepResult { objective_share: share, ..report.step(level) });
         reports.push(report);
         if limits.cause().is_some() {
