@@ -341,7 +341,8 @@ fn tokens_are_never_early_and_the_truth_is_consistent() {
     let log = server.log();
     assert_eq!(log.len(), 8);
     for record in &log {
-        assert!(record.accepted_ns <= record.arrived_ns);
+        // The kernel takes a connection and its first bytes before the server hears of either.
+        assert!(record.arrived_ns <= record.first_ns);
         assert!(record.first_ns - record.arrived_ns >= 20_000_000, "{record:?}");
         assert!(record.last_ns - record.arrived_ns >= 28_000_000, "{record:?}");
     }

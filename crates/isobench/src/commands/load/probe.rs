@@ -47,7 +47,7 @@ pub(super) fn probe(server: &Server, apis: &[Api], runtime: &Runtime) -> Result<
             said = record.failure.map_or_else(String::new, |failure| failure.message);
             match record.status {
                 // The same would be said to every other request.
-                None | Some(401 | 403) => return Err(unanswered(server, &said)),
+                None | Some(200 | 401 | 403) => return Err(unanswered(server, &said)),
                 Some(status) if UNKNOWN_PATH.contains(&status) => break,
                 Some(_) => {}
             }
