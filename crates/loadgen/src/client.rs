@@ -161,7 +161,6 @@ impl Client {
         let count = self.context.options.workers.max(1);
         let work = Work::new(Arc::clone(&self.context), Arc::clone(schedule), sending, count);
         let mut phase = Underway { work: Arc::new(work), threads: Vec::new() };
-        self.context.gauge.start();
         let began_ns = self.context.clock.now_ns();
         let retransmits_before = retransmits();
         let workers: Vec<Worker> = (0..count).map(|number| self.take_worker(number)).collect::<Result<_, _>>()?;

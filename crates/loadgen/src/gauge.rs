@@ -13,8 +13,8 @@ pub struct Gauge(Arc<Values>);
 #[derive(Debug, Default)]
 struct Values {
     under_way: AtomicUsize,
-    /// Of the busiest thread, in thousandths.
-    busy: AtomicU64,
+    /// Of the first threads, in thousandths: the others do the same.
+    busy: [AtomicU64; 16],
 }
 
 impl Gauge {
@@ -25,8 +25,8 @@ impl Gauge {
 
     /// Returns the share of time that the busiest thread was on a processor since its phase began, from 0 to 1.
     pub fn busy_share(&self) -> f64 {
-        let thousandths = u32::try_from(self.0.busy.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
-        f64::from(thousandths) / 1e3
+        let busiest = self.0.busy.iter().map(|busy| busy.load(Ordering::Relaxed)).max().unwrap_or(0);
+        f64::from(u32::try_from(busiest).unwrap_or(u32::MAX)) / 1e3
     }
 
     pub(crate) fn begin(&self) {
@@ -37,15 +37,12 @@ impl Gauge {
         self.0.under_way.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Takes how long a thread was on a processor of the time since its phase began, both in nanoseconds.
-    pub(crate) fn note_busy(&self, busy_ns: u64, wall_ns: u64) {
+    /// Takes how long the thread `number` was on a processor of the time since its phase began, both in nanoseconds.
+    pub(crate) fn note_busy(&self, number: usize, busy_ns: u64, wall_ns: u64) {
         let thousandths = busy_ns.saturating_mul(1000).checked_div(wall_ns).unwrap_or(0);
-        self.0.busy.fetch_max(thousandths.min(1000), Ordering::Relaxed);
-    }
-
-    /// Forgets how busy the threads were before a phase.
-    pub(crate) fn start(&self) {
-        self.0.busy.store(0, Ordering::Relaxed);
+        if let Some(busy) = self.0.busy.get(number) {
+            busy.store(thousandths.min(1000), Ordering::Relaxed);
+        }
     }
 }
 

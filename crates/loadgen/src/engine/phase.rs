@@ -348,7 +348,7 @@ impl<'a> PhaseRun<'a> {
         }
         self.checked_ns = now_ns;
         let busy_ns = self.times.since().busy_ns;
-        self.work.context.gauge.note_busy(busy_ns, now_ns.saturating_sub(self.start_ns));
+        self.work.context.gauge.note_busy(self.worker.number, busy_ns, now_ns.saturating_sub(self.start_ns));
         self.realtime = Realtime::now(&self.work.context.clock);
         let options = &self.work.context.options;
         let due = |flight: &Flight| flight.overdue(options, now_ns).is_some() || flight.is_drained(now_ns);
