@@ -47,6 +47,10 @@ fn main() -> ExitCode {
     let status = if arguments.quiet { Status::Quiet } else { Status::Shown };
     let context = commands::Context { terminal: Terminal::new(arguments.color, status), json: arguments.json };
     match run(arguments.command, &rows, context) {
+        Ok(_) if context.terminal.has_lost_data() => {
+            context.terminal.error("error: standard output can't be written: what was asked for is lost");
+            Exit::Machine.into()
+        }
         Ok(exit) => exit.into(),
         Err(error) => {
             context.terminal.error(&error.text());

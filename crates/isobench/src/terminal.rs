@@ -1,8 +1,12 @@
 //! The only module that prints: data to standard output, status to standard error.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
+
+/// Whether data couldn't be printed.
+static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Whether output is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -38,10 +42,20 @@ impl Terminal {
         Self { color, status }
     }
 
-    /// Prints data, as it is. A reader that went away (a closed pipe) is no error.
+    /// Prints data, as it is. A reader that went away (a closed pipe) is no error; that anything else was lost is told by
+    /// [`Self::has_lost_data`].
     pub(crate) fn data(self, text: &str) {
         let mut output = io::stdout().lock();
-        let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+        let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+        // A reader that has seen enough closes its end, which is no loss.
+        if written.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+            LOST.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether data couldn't be printed, for example because a disk is full.
+    pub(crate) fn has_lost_data(self) -> bool {
+        LOST.load(Ordering::Relaxed)
     }
 
     /// Prints a line of status.

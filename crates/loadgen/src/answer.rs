@@ -25,7 +25,7 @@ pub use counting::check_length;
 use told::Told;
 
 /// The longest body of an answer without tokens that is accepted, in bytes.
-const LONGEST_EMPTY: u64 = 64 * 1024;
+const LONGEST_EMPTY: u64 = 2 * 1024 * 1024;
 /// By how much it may be longer for each token asked: an engine sends some hundred bytes with each.
 const LONGEST_TOKEN: u64 = 4 * 1024;
 /// By how much it may be longer for each token of the prompt, whose ids an engine may send back.

@@ -20,8 +20,8 @@ fn asked(output_tokens: u32) -> Lengths {
 #[test]
 fn an_answer_much_longer_than_asked_is_malformed_and_nothing_more_of_it_is_kept() {
     for (lengths, longest) in [
-        (asked(1), 64 * 1024 + 4 * 1024),
-        (Lengths { input_tokens: 1000, output_tokens: 256, exact: false }, 64 * 1024 + 256 * 4 * 1024 + 16_000),
+        (asked(1), 2 * 1024 * 1024 + 4 * 1024),
+        (Lengths { input_tokens: 1000, output_tokens: 256, exact: false }, 2 * 1024 * 1024 + 256 * 4 * 1024 + 16_000),
     ] {
         let mut answer = Answer::new(TokenCounter::Whitespace, lengths);
         let event = "data: {\"choices\":[{\"text\":\"a \"}]}\n\n";

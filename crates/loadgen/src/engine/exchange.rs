@@ -12,6 +12,9 @@ use super::reading::{Next, Reading};
 use super::table::Key;
 use crate::failing::connection_class;
 
+/// By how much a stamp may be off, in nanoseconds: the clocks are compared now and then.
+const EARLY_NS: u64 = 50_000;
+
 /// What a read of a socket brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Brought {
@@ -257,6 +260,12 @@ impl PhaseRun<'_> {
             Ok(Brought::End) => flight.reading.close(state, "the server closed the connection", read_ns),
             Ok(Brought::Bytes { length, at_ns, lag_ns }) => {
                 state.record.lag_ns = state.record.lag_ns.max(lag_ns);
+                let out_ns = state.record.first_out_ns.unwrap_or(at_ns);
+                if lag_ns.is_some() && at_ns.saturating_add(EARLY_NS) < out_ns {
+                    let message = "bytes of an answer were there before its request was sent";
+                    state.answer.fail_by(FailureClass::StreamMalformed, message);
+                    return self.go_on(key, Next::DropConnection);
+                }
                 let at_ns = at_ns.max(state.record.intended_ns);
                 state.record.first_byte_ns.get_or_insert(at_ns);
                 let bytes = self.worker.buffer.get(..length).unwrap_or_default();

@@ -110,7 +110,8 @@ impl Reading {
                     self.end_body(state, at_ns);
                     let reusable = self.persistence == Persistence::Kept
                         && bytes.is_empty()
-                        && (matches!(self.body, Body::Whole { .. }) || state.answer.progress() != Progress::Failed);
+                        && (matches!(self.body, Body::Whole { kind: Kind::Refusal { .. }, .. })
+                            || state.answer.progress() != Progress::Failed);
                     return if reusable { Next::KeepConnection } else { Next::DropConnection };
                 }
                 Ok(None) => break,

@@ -26,10 +26,10 @@ pub(super) fn run(
     let [first_url, second_url] = urls else {
         return Err(CommandError::new(Exit::Usage, "`--against` needs two URLs"));
     };
-    let first = Server::find(args, first_url, runtime)?;
-    let second = Server::find(args, second_url, runtime)?;
+    let first = Server::find(args, first_url, limits, runtime)?;
+    let second = Server::find(args, second_url, limits, runtime)?;
     // What the first one is asked for is what both are sent.
-    let asked = Asked::of(args, &first, runtime)?;
+    let asked = Asked::of(args, &first, limits, runtime)?;
     if args.dry_run {
         return asked.show(&first, context);
     }

@@ -11,6 +11,7 @@ use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Wor
 use serde::Serialize;
 use tokio::runtime::Runtime;
 
+use super::carry::Limits;
 use super::probe::{Probed, probe};
 use super::server::Server;
 use super::{Context, dataset};
@@ -49,7 +50,12 @@ impl Asked {
     ///
     /// # Errors
     /// Returns which arguments contradict each other, and what a server says that answers nothing.
-    pub(super) fn of(args: &LoadArgs, server: &Server, runtime: &Runtime) -> Result<Self, CommandError> {
+    pub(super) fn of(
+        args: &LoadArgs,
+        server: &Server,
+        limits: &Limits,
+        runtime: &Runtime,
+    ) -> Result<Self, CommandError> {
         let tokenizer = args.workload.tokenizer.as_deref().map(Tokenizer::at).transpose().exit(Exit::Usage)?;
         let resources = Resources { tokenizer: tokenizer.map(Arc::new), folder: PathBuf::new() };
         let apis = apis(args);
@@ -61,7 +67,8 @@ impl Asked {
         // What can't be sent whatever the server says is refused before it is asked.
         let one = Workload { requests: 1, ..unasked.workload.clone() };
         Schedule::new(&one, unasked.seed, Phase::Measure, &resources).exit(Exit::Usage)?;
-        let Probed { api, probe: found } = probe(server, &apis, runtime)?;
+        let Probed { api, probe: found } =
+            probe(server, &apis, Duration::from_secs_f64(args.measuring.timeout), limits, runtime)?;
         let found = Probe { has_tokenizer: resources.tokenizer.is_some(), ..found };
         Self::with(args, api, &found, &resources)
     }

@@ -11,7 +11,7 @@ use isobench_analysis::load_report::{LoadFacts, LoadReader, LoadReport, ReportOp
 use isobench_analysis::validity::LaunchRules;
 use isobench_loadgen::answer::check_length;
 use isobench_loadgen::cancel::{Cancel, StopCause};
-use isobench_loadgen::client::{Client, LoadOptions, PhaseSummary};
+use isobench_loadgen::client::{Client, LoadError, LoadOptions, PhaseSummary};
 use isobench_loadgen::clock::Clock;
 use isobench_loadgen::gauge::Sending;
 use isobench_loadgen::get::post;
@@ -71,6 +71,28 @@ impl Limits {
         self.stop.cause()
     }
 
+    /// Waits for something, unless the load is to be stopped first.
+    ///
+    /// # Errors
+    /// Returns why it is.
+    pub(super) async fn over<T>(&self, waiting: impl Future<Output = T>) -> Result<T, CommandError> {
+        tokio::pin!(waiting);
+        loop {
+            tokio::select! {
+                done = &mut waiting => return Ok(done),
+                () = tokio::time::sleep(WATCH) => self.look(),
+            }
+            match self.cause() {
+                None => {}
+                Some(StopCause::Interrupted) => return Err(CommandError::new(Exit::Interrupted, "interrupted")),
+                Some(StopCause::WorkloadTimeout | StopCause::ServerDied) => {
+                    let message = "the server didn't say what it serves before `--deadline`";
+                    return Err(CommandError::new(Exit::SomeFailed, message));
+                }
+            }
+        }
+    }
+
     /// Stops the load if it is time.
     fn look(&self) {
         if self.interrupted.load(Ordering::Relaxed) {
@@ -92,6 +114,8 @@ pub(super) struct Carrier<'a> {
     clock: Clock,
     client: Client,
     recording: Recording,
+    /// Where records are kept, if they are.
+    records: Option<&'a Path>,
     warmed_up: Option<WarmUp>,
 }
 
@@ -106,7 +130,7 @@ impl<'a> Carrier<'a> {
         asked: &'a Asked,
         limits: &'a Limits,
         context: Context,
-        records: Option<&Path>,
+        records: Option<&'a Path>,
     ) -> Result<Self, CommandError> {
         let schedules = schedules(asked)?;
         let options = ReportOptions {
@@ -117,9 +141,10 @@ impl<'a> Carrier<'a> {
         };
         let clock = Clock::start();
         let header = clock.header(asked.seed, schedules.digest());
-        let recording = Recording::create(records, header, LoadReader::new(options)).exit(Exit::Usage)?;
+        let recording = Recording::create(records, header, LoadReader::new(options));
+        let recording = recording.map_err(|error| unwritable(records, error))?;
         let client = Client::new(server.target.clone(), load_options(args, asked), clock, limits.stop.clone());
-        Ok(Self { args, server, asked, limits, context, schedules, clock, client, recording, warmed_up: None })
+        Ok(Self { args, server, asked, limits, context, schedules, clock, client, recording, records, warmed_up: None })
     }
 
     /// Sends everything; returns what the records tell.
@@ -266,8 +291,12 @@ impl<'a> Carrier<'a> {
         let counting = Counting::of(self.asked);
         let recording = &mut self.recording;
         let gauge = self.client.gauge();
+        let server = self.server;
         let sink = |mut record: RequestRecord| {
             counting.count(&mut record)?;
+            if let Some(failure) = &mut record.failure {
+                failure.message = server.masked(&failure.message);
+            }
             if let Ok(mut meter) = meter.lock() {
                 meter.record(&record, Instant::now());
             }
@@ -293,7 +322,11 @@ impl<'a> Carrier<'a> {
             }
         };
         drop(view);
-        let PhaseSummary { completed, failed, audit, .. } = summary.exit(Exit::Machine)?;
+        let summary = summary.map_err(|error| match error {
+            LoadError::Record { source } => unwritable(self.records, source),
+            other => CommandError::from_error(Exit::Machine, other),
+        });
+        let PhaseSummary { completed, failed, audit, .. } = summary?;
         self.recording.audit(audit).exit(Exit::Machine)?;
         self.context.terminal.status(&format!("{phase}: {completed} completed, {failed} failed"));
         Ok(())
@@ -315,16 +348,25 @@ impl<'a> Carrier<'a> {
     }
 }
 
+/// Returns the error of records that can't be kept.
+fn unwritable(records: Option<&Path>, error: io::Error) -> CommandError {
+    let Some(path) = records else { return CommandError::from_error(Exit::Machine, error) };
+    let message = format!("failed to write the records to `{}`", path.display());
+    CommandError { source: Some(error.into()), ..CommandError::new(Exit::Machine, message) }
+}
+
 /// Counts tokens off the threads that measure, where the tokenizer does it.
 struct Counting<'a> {
     tokenizer: Option<&'a Tokenizer>,
+    /// Whether every answer must have the length asked.
+    is_exact: bool,
 }
 
 impl<'a> Counting<'a> {
     fn of(asked: &'a Asked) -> Self {
         let is_counter = asked.workload.counter == TokenCounter::Tokenizer;
         let tokenizer = asked.resources.tokenizer.as_deref().filter(|_| is_counter);
-        Self { tokenizer }
+        Self { tokenizer, is_exact: asked.workload.ignore_eos }
     }
 
     fn count(&self, record: &mut RequestRecord) -> io::Result<()> {
@@ -332,9 +374,20 @@ impl<'a> Counting<'a> {
         let bytes: Vec<usize> = record.chunk_bytes.iter().filter_map(|bytes| usize::try_from(*bytes).ok()).collect();
         let tokens = tokenizer.chunk_tokens(&record.text, &bytes).map_err(io::Error::other)?;
         record.chunk_tokens = tokens;
-        check_length(record, false);
+        let asked = u64::from(record.output_tokens_asked);
+        // Text that is tokenised again may have some tokens less: what the server says of itself is then the better witness.
+        let is_short = match record.usage {
+            Some(usage) => usage.completion_tokens < asked,
+            None => real(record.output_tokens()) < real(asked) * (1.0 - TOKENIZER_TOLERANCE),
+        };
+        check_length(record, self.is_exact && is_short);
         Ok(())
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no answer has 2^53 tokens")]
+fn real(count: u64) -> f64 {
+    count as f64
 }
 
 /// Returns the prepared requests: those that were prepared before for the same load, where the cache folder keeps them.

@@ -25,6 +25,7 @@ use crate::load_args::LoadArgs;
 use asked::Asked;
 use carry::{Carrier, Limits};
 use server::Server;
+use tokio::runtime::Runtime;
 
 /// Runs the command.
 ///
@@ -36,20 +37,27 @@ pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandErro
     let deadline = Instant::now() + Duration::from_secs_f64(args.measuring.deadline);
     let limits = Limits::new(interrupted, deadline);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().exit(Exit::Machine)?;
+    let end = carry(args, &limits, &runtime, context);
+    // A question that nobody waits for any more isn't waited for here either.
+    runtime.shutdown_background();
+    end
+}
+
+fn carry(args: &LoadArgs, limits: &Limits, runtime: &Runtime, context: Context) -> Result<Exit, CommandError> {
     if let Some(urls) = &args.server.against {
-        return against::run(args, urls, &limits, &runtime, context);
+        return against::run(args, urls, limits, runtime, context);
     }
     let url = args.url.as_deref().unwrap_or_default();
-    let server = Server::find(args, url, &runtime)?;
-    let asked = Asked::of(args, &server, &runtime)?;
+    let server = Server::find(args, url, limits, runtime)?;
+    let asked = Asked::of(args, &server, limits, runtime)?;
     if args.dry_run {
         return asked.show(&server, context);
     }
     if let Some(by) = args.arrival.sweep {
-        return sweep::run(args, by, &server, &asked, &limits, &runtime, context);
+        return sweep::run(args, by, &server, &asked, limits, runtime, context);
     }
     let records = args.output.records.as_deref();
-    let report = Carrier::new(args, &server, &asked, &limits, context, records)?.carry(&runtime)?;
+    let report = Carrier::new(args, &server, &asked, limits, context, records)?.carry(runtime)?;
     outputs::write(args, &report, context)?;
     Ok(exit(&report.result, limits.cause()))
 }

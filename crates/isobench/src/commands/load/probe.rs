@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isobench_loadgen::cancel::Cancel;
 use isobench_loadgen::client::{Client, LoadOptions};
 use isobench_loadgen::clock::Clock;
 use isobench_loadgen::schedule::{Resources, Schedule};
@@ -12,6 +11,7 @@ use isobench_schema::record::{Phase, RequestRecord};
 use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
 use tokio::runtime::Runtime;
 
+use super::carry::Limits;
 use super::server::Server;
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::load_defaults::Probe;
@@ -35,16 +35,23 @@ pub(super) struct Probed {
 ///
 /// # Errors
 /// Returns what the last one said if none answers.
-pub(super) fn probe(server: &Server, apis: &[Api], runtime: &Runtime) -> Result<Probed, CommandError> {
+pub(super) fn probe(
+    server: &Server,
+    apis: &[Api],
+    timeout: Duration,
+    limits: &Limits,
+    runtime: &Runtime,
+) -> Result<Probed, CommandError> {
+    let asking = Asking { server, timeout: timeout.min(PATIENCE), limits, runtime };
     let mut said = String::new();
     for &api in apis {
         // Servers that don't know the field for token ids may refuse it.
         for counter in [TokenCounter::TokenIds, TokenCounter::Usage, TokenCounter::Whitespace] {
-            let record = ask(server, api, counter, runtime)?;
+            let record = asking.ask(api, counter)?;
             if is_answer(&record) {
                 return Ok(Probed { api, probe: seen(server, &record) });
             }
-            said = record.failure.map_or_else(String::new, |failure| failure.message);
+            said = record.failure.map_or_else(String::new, |failure| server.masked(&failure.message));
             match record.status {
                 // The same would be said to every other request.
                 None | Some(200 | 401 | 403) => return Err(unanswered(server, &said)),
@@ -79,30 +86,41 @@ fn seen(server: &Server, record: &RequestRecord) -> Probe {
     }
 }
 
-fn ask(server: &Server, api: Api, counter: TokenCounter, runtime: &Runtime) -> Result<RequestRecord, CommandError> {
-    let workload = Workload {
-        kind: WorkloadKind::Serving,
-        api,
-        requests: 1,
-        prompts: Prompts::Words { input_tokens: INPUT_WORDS },
-        output_tokens: OUTPUT_TOKENS,
-        ignore_eos: false,
-        temperature: 0.0,
-        arrival: Arrival::closed(1),
-        max_in_flight: None,
-        warm_up_requests: 0,
-        probes: Probes { count: 0, output_tokens: 1 },
-        counter,
-        extra_body: BTreeMap::new(),
-    };
-    let schedule = Arc::new(Schedule::new(&workload, 1, Phase::First, &Resources::default()).exit(Exit::Error)?);
-    let options = LoadOptions::new(PATIENCE, PATIENCE);
-    let client = Client::new(server.target.clone(), options, Clock::start(), Cancel::new());
-    let mut answered = None;
-    let sent = client.run_phase(&schedule, |record| {
-        answered = Some(record);
-        Ok(())
-    });
-    runtime.block_on(sent).exit(Exit::Machine)?;
-    answered.ok_or_else(|| CommandError::new(Exit::Error, "the first request has no record"))
+/// What every request of a probe is asked with.
+struct Asking<'a> {
+    server: &'a Server,
+    timeout: Duration,
+    limits: &'a Limits,
+    runtime: &'a Runtime,
+}
+
+impl Asking<'_> {
+    fn ask(&self, api: Api, counter: TokenCounter) -> Result<RequestRecord, CommandError> {
+        let Self { server, timeout, limits, runtime } = self;
+        let workload = Workload {
+            kind: WorkloadKind::Serving,
+            api,
+            requests: 1,
+            prompts: Prompts::Words { input_tokens: INPUT_WORDS },
+            output_tokens: OUTPUT_TOKENS,
+            ignore_eos: false,
+            temperature: 0.0,
+            arrival: Arrival::closed(1),
+            max_in_flight: None,
+            warm_up_requests: 0,
+            probes: Probes { count: 0, output_tokens: 1 },
+            counter,
+            extra_body: BTreeMap::new(),
+        };
+        let schedule = Arc::new(Schedule::new(&workload, 1, Phase::First, &Resources::default()).exit(Exit::Error)?);
+        let options = LoadOptions::new(*timeout, *timeout);
+        let client = Client::new(server.target.clone(), options, Clock::start(), limits.stop.clone());
+        let mut answered = None;
+        let sent = client.run_phase(&schedule, |record| {
+            answered = Some(record);
+            Ok(())
+        });
+        runtime.block_on(limits.over(sent))?.exit(Exit::Machine)?;
+        answered.ok_or_else(|| CommandError::new(Exit::Error, "the first request has no record"))
+    }
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use isobench_analysis::load_report::LoadReader;
 use isobench_loadgen::record::RecordWriter;
@@ -10,6 +11,9 @@ use isobench_schema::record::{PhaseAudit, RecordHeader, RecordLine, RequestRecor
 
 /// How records are packed: quickly, as that is done while the load is under way.
 const LEVEL: i32 = 1;
+
+/// How often what was recorded goes to the file, so that it is there if this process is killed.
+const FLUSH: Duration = Duration::from_secs(1);
 
 /// A file of records.
 enum Out {
@@ -28,7 +32,10 @@ impl Write for Out {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(file) => file.flush(),
-            Self::Packed(encoder) => encoder.flush(),
+            Self::Packed(encoder) => {
+                encoder.flush()?;
+                encoder.get_mut().flush()
+            }
         }
     }
 }
@@ -36,6 +43,7 @@ impl Write for Out {
 /// Takes records to where they are kept, and to the reader.
 pub(super) struct Recording {
     writer: Option<RecordWriter<Out>>,
+    flushed: Instant,
     reader: LoadReader,
 }
 
@@ -56,7 +64,7 @@ impl Recording {
             }
         };
         reader.begin(header);
-        Ok(Self { writer, reader })
+        Ok(Self { writer, flushed: Instant::now(), reader })
     }
 
     /// Takes the record of a request.
@@ -66,6 +74,10 @@ impl Recording {
     pub(super) fn request(&mut self, record: RequestRecord) -> io::Result<()> {
         if let Some(writer) = &mut self.writer {
             writer.write(&record)?;
+            if self.flushed.elapsed() >= FLUSH {
+                writer.flush()?;
+                self.flushed = Instant::now();
+            }
         }
         self.reader.take(RecordLine::Request(Box::new(record)));
         Ok(())

@@ -7,6 +7,7 @@ use isobench_loadgen::target::{Endpoint, HttpVersion, Manner, Target};
 use isobench_loadgen::tls::Trust;
 use tokio::runtime::Runtime;
 
+use super::carry::Limits;
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::load_args::{LoadArgs, ServerArgs};
 
@@ -28,17 +29,33 @@ impl Server {
     ///
     /// # Errors
     /// Returns what in the URL or the headers makes no sense, or that the server doesn't say what it serves.
-    pub(super) fn find(args: &LoadArgs, url: &str, runtime: &Runtime) -> Result<Self, CommandError> {
+    pub(super) fn find(args: &LoadArgs, url: &str, limits: &Limits, runtime: &Runtime) -> Result<Self, CommandError> {
         let endpoint = endpoint(&args.server, url)?.with_headers(headers(&args.server)).exit(Exit::Usage)?;
         let served = match &args.server.model {
             Some(model) => Served { model: model.clone(), max_model_len: None },
-            None => runtime.block_on(discover(&endpoint, DISCOVERY)).map_err(unknown_model)?,
+            None => runtime.block_on(limits.over(discover(&endpoint, DISCOVERY)))?.map_err(unknown_model)?,
         };
         let mut target = Target::new(endpoint, served.model);
         if let Some(path) = &args.server.endpoint {
             target = target.with_path(path).exit(Exit::Usage)?;
         }
         Ok(Self { url: url.to_owned(), target, max_model_len: served.max_model_len })
+    }
+}
+
+/// What stands in the place of a secret that a server gives back.
+const MASK: &str = "[secret]";
+/// Values that are shorter are too common to be masked.
+const SHORTEST_SECRET: usize = 6;
+
+impl Server {
+    /// Returns a server's words without the secrets that were sent to it.
+    pub(super) fn masked(&self, text: &str) -> String {
+        let values = self.target.endpoint().headers().iter().map(|(_, value)| value.as_str());
+        let secrets = values.map(|value| value.strip_prefix("Bearer ").unwrap_or(value));
+        secrets
+            .filter(|secret| secret.len() >= SHORTEST_SECRET)
+            .fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
     }
 }
 
