@@ -324,7 +324,9 @@ impl<'a> Carrier<'a> {
         drop(view);
         let summary = summary.map_err(|error| match error {
             LoadError::Record { source } => unwritable(self.records, source),
-            other => CommandError::from_error(Exit::Machine, other),
+            other @ (LoadError::Engine { .. } | LoadError::Bind { .. } | LoadError::Thread) => {
+                CommandError::from_error(Exit::Machine, other)
+            }
         });
         let PhaseSummary { completed, failed, audit, .. } = summary?;
         self.recording.audit(audit).exit(Exit::Machine)?;
