@@ -35,10 +35,12 @@ pub(super) fn mean(split: Split<'_>, knowledge: &Knowledge) -> Meant {
     let Split { own, foreign, tool, table, rows, problems } = split;
     let named: BTreeSet<String> = own.iter().filter(|word| word.starts_with('-')).map(|word| bare_flag(word)).collect();
     let flags = &knowledge.load_flags;
-    let mut draft = Draft { flags, knowledge, tool, given: foreign, named, own, words: Vec::new(), rows, problems };
+    let (typed, words) = (BTreeSet::new(), Vec::new());
+    let mut draft = Draft { flags, knowledge, tool, given: foreign, named, typed, own, words, rows, problems };
     if tool.is_some() {
         draft.add_defaults(&table);
     }
+    draft.typed = draft.typed();
     draft.mean();
     let Draft { own, words, rows, problems, .. } = draft;
     Meant { words: own.into_iter().chain(words).collect(), rows, problems }
@@ -58,6 +60,8 @@ pub(super) struct Draft<'k> {
     given: Vec<GivenOption<'k>>,
     /// Our own flags that have a value by now.
     named: BTreeSet<String>,
+    /// Our own flags that something typed becomes: what a client does unasked gives way to it.
+    typed: BTreeSet<String>,
     own: Vec<String>,
     words: Vec<String>,
     rows: Vec<FlagRow>,
@@ -88,6 +92,22 @@ impl<'k> Draft<'k> {
                 self.given.push(GivenOption { written: String::new(), name: name.clone(), values, spec: Some(spec) });
             }
         }
+    }
+
+    /// Returns what the flags become that were typed and count.
+    fn typed(&self) -> BTreeSet<String> {
+        let typed = self.given.iter().filter(|option| !option.written.is_empty());
+        let flags = typed.filter_map(|option| self.flags.get(&option.name));
+        let counting = flags.filter(|flag| !self.is_of_another_dataset(flag));
+        let own = counting.filter_map(|flag| match &flag.meaning {
+            Meaning::Becomes(own) => Some(own.clone()),
+            Meaning::Body(_)
+            | Meaning::DatasetOption
+            | Meaning::PartOf(_)
+            | Meaning::Ignored(_)
+            | Meaning::Refused(_) => None,
+        });
+        own.collect()
     }
 
     fn mean(&mut self) {
@@ -245,12 +265,27 @@ impl<'k> Draft<'k> {
         self.own.iter().any(|word| is_url(word)) || self.is_said("--against")
     }
 
+    /// Returns whether a key that is set by a repeated flag of ours was set by us.
+    fn is_set(&self, flag: &str, value: &str) -> bool {
+        let Some((key, _)) = value.split_once('=') else { return false };
+        let is_same = |text: &str| text.split_once('=').is_some_and(|(known, _)| known.trim() == key);
+        self.own.iter().enumerate().any(|(at, word)| {
+            let follows = at.checked_sub(1).and_then(|before| self.own.get(before)).is_some_and(|word| word == flag);
+            let attached = word.strip_prefix(flag).and_then(|rest| rest.strip_prefix('='));
+            attached.is_some_and(is_same) || (follows && is_same(word))
+        })
+    }
+
     /// Says what a flag means in words of ours, unless our own flag is given too.
     pub(super) fn say(&mut self, option: &GivenOption<'k>, flag: &str, value: Option<String>, note: Option<String>) {
-        if self.is_said(flag) && !REPEATED.contains(&flag) {
-            if !option.written.is_empty() {
-                self.note(option, Fate::Ignored, Some(format!("`{flag}` is said already")));
-            }
+        let is_unasked = option.written.is_empty();
+        let is_said = if REPEATED.contains(&flag) {
+            value.as_deref().is_some_and(|value| self.is_set(flag, value))
+        } else {
+            self.is_said(flag) || (is_unasked && self.typed.contains(flag))
+        };
+        if is_said {
+            self.note(option, Fate::Ignored, Some(format!("`{flag}` is said already")));
             return;
         }
         let words: Vec<String> = match value {

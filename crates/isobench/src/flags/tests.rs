@@ -150,6 +150,26 @@ fn a_whole_command_of_vllm_is_understood_with_what_it_does_unasked() {
 }
 
 #[test]
+fn what_was_typed_wins_over_what_a_client_does_unasked() {
+    let lengths = |line: &str| {
+        let workload = parsed(line).workload;
+        (workload.input_len, workload.output_len)
+    };
+    let short = (Some(50), Some(5));
+    assert_eq!(lengths("vllm bench serve --input-len 50 --output-len 5"), short);
+    assert_eq!(lengths("vllm bench serve --dataset-name sonnet --input-len 50 --output-len 5"), short);
+    assert_eq!(lengths("vllm bench serve --input-len 50"), (Some(50), Some(128)));
+    assert_eq!(lengths("--input-len 50 --output-len 5 -- vllm bench serve --model m"), short);
+    // A flag that counts for another dataset says nothing.
+    assert_eq!(lengths("vllm bench serve --sonnet-input-len 50"), (Some(1024), Some(128)));
+    let prefix = meant(
+        "--dataset-option prefix-repetition-prefix-len=5 -- vllm bench serve --dataset-name prefix_repetition \
+         --output-len 3",
+    );
+    assert!(!prefix.contains("prefix-len=256") && prefix.contains("--output-len 3"), "{prefix}");
+}
+
+#[test]
 fn a_whole_command_of_sglang_has_its_own_ratio_and_port() {
     let line = "python3 -m sglang.bench_serving --backend sglang --dataset-name random-ids --random-input-len 32 \
                 --random-output-len 64 --random-range-ratio 0.5 --num-prompts 8 --max-concurrency 2 --model m";
