@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use isobench_loadgen::schedule::is_reserved;
 use isobench_plan::command::GivenOption;
 use isobench_plan::command::options::Table;
 use isobench_plan::knowledge::Knowledge;
@@ -10,6 +11,7 @@ use isobench_plan::knowledge::options::Takes;
 use isobench_schema::tool::Tool;
 use serde_json::Value;
 
+use super::datasets::is_of_each_file;
 use super::split::{Split, is_url};
 use super::{Fate, FlagRow};
 
@@ -52,7 +54,7 @@ fn bare_flag(word: &str) -> String {
 
 /// A command line whose meaning is being put together.
 pub(super) struct Draft<'k> {
-    flags: &'k LoadFlags,
+    pub(super) flags: &'k LoadFlags,
     pub(super) knowledge: &'k Knowledge,
     /// The client whose whole command it is.
     pub(super) tool: Option<Tool>,
@@ -62,7 +64,7 @@ pub(super) struct Draft<'k> {
     named: BTreeSet<String>,
     /// Our own flags that something typed becomes: what a client does unasked gives way to it.
     typed: BTreeSet<String>,
-    own: Vec<String>,
+    pub(super) own: Vec<String>,
     words: Vec<String>,
     rows: Vec<FlagRow>,
     problems: Vec<String>,
@@ -82,7 +84,7 @@ impl<'k> Draft<'k> {
             let counts = self.flags.get(name).is_some_and(|flag| match &flag.meaning {
                 Meaning::Becomes(_) | Meaning::PartOf(_) => true,
                 // What is nothing, once or off is so here too.
-                Meaning::DatasetOption => {
+                Meaning::DatasetOption(_) => {
                     !flag.of_datasets.is_empty() && !matches!(default.as_str(), "0" | "1" | "1.0" | "False")
                 }
                 Meaning::Body(_) | Meaning::Ignored(_) | Meaning::Refused(_) => false,
@@ -102,7 +104,7 @@ impl<'k> Draft<'k> {
         let own = counting.filter_map(|flag| match &flag.meaning {
             Meaning::Becomes(own) => Some(own.clone()),
             Meaning::Body(_)
-            | Meaning::DatasetOption
+            | Meaning::DatasetOption(_)
             | Meaning::PartOf(_)
             | Meaning::Ignored(_)
             | Meaning::Refused(_) => None,
@@ -163,14 +165,20 @@ impl<'k> Draft<'k> {
         match &flag.meaning {
             Meaning::Becomes(own) => self.becomes(option, flag, own),
             Meaning::Body(field) => self.body(option, field),
-            Meaning::DatasetOption => {
+            Meaning::DatasetOption(_) if !is_of_each_file(flag) && self.asked_dataset().is_none() => {
+                self.refuse(option, "name the dataset too, with `--dataset-name`");
+            }
+            Meaning::DatasetOption(name) => {
+                let name = if name.is_empty() { option.name.trim_start_matches('-') } else { name };
                 let value = option.values.first().map_or("true", String::as_str);
-                let value = format!("{}={value}", option.name.trim_start_matches('-'));
-                self.say(option, "--dataset-option", Some(value), flag.note.clone());
+                self.say(option, "--dataset-option", Some(format!("{name}={value}")), flag.note.clone());
             }
             // Done together with the others of its part.
             Meaning::PartOf(_) => {}
             Meaning::Ignored(why) => self.note(option, Fate::Ignored, Some(why.clone())),
+            Meaning::Refused(_) if flag.harmless.contains(&option.values.concat()) => {
+                self.note(option, Fate::Ignored, Some("with this value it changes nothing".to_owned()));
+            }
             Meaning::Refused(why) => self.refuse(option, why),
         }
     }
@@ -204,39 +212,35 @@ impl<'k> Draft<'k> {
     fn body(&mut self, option: &GivenOption<'k>, field: &str) {
         if !field.is_empty() {
             let value = option.values.first().map_or("true", String::as_str);
-            self.say(option, "--extra-body", Some(format!("{field}={value}")), None);
+            self.body_field(option, field, value);
             return;
         }
         match serde_json::from_str(&option.values.concat()) {
             Ok(Value::Object(fields)) => {
                 for (key, value) in fields {
-                    self.say(option, "--extra-body", Some(format!("{key}={value}")), None);
+                    self.body_field(option, &key, &value.to_string());
                 }
             }
             Ok(_) | Err(_) => self.refuse(option, "give a JSON object, such as `{\"top_p\": 0.9}`"),
         }
     }
 
-    /// Returns whether a flag counts for other datasets than the one that is asked for.
-    fn is_of_another_dataset(&self, flag: &LoadFlag) -> bool {
-        let dataset = self.value("--dataset-name").map(|name| name.replace('_', "-"));
-        dataset.is_some_and(|dataset| !flag.of_datasets.is_empty() && !flag.of_datasets.contains(&dataset))
-    }
-
-    /// Returns whether a part's flags count for other datasets than the one that is asked for, and says so of each.
-    pub(super) fn counts(&mut self, name: &str) -> bool {
-        let flags = self.flags;
-        !flags.get(name).is_some_and(|flag| self.is_of_another_dataset(flag))
-    }
-
-    /// Returns the datasets by their names elsewhere and here.
-    pub(super) fn dataset_named(&self, name: &str) -> Option<&'k str> {
-        self.flags.datasets.get(&name.replace('_', "-")).map(String::as_str)
-    }
-
-    /// Returns every name that a dataset may have.
-    pub(super) fn datasets(&self) -> String {
-        self.flags.datasets.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+    fn body_field(&mut self, option: &GivenOption<'k>, field: &str, value: &str) {
+        match (field, value) {
+            ("temperature", _) => self.say(option, "--temperature", Some(value.to_owned()), None),
+            ("ignore_eos", "true") => {
+                self.note(option, Fate::Becomes(Vec::new()), Some("`ignore_eos` is the default".to_owned()));
+            }
+            ("ignore_eos", "false") => self.say(option, "--stop-at-eos", None, None),
+            ("n" | "best_of", "1") => {
+                let why = format!("`{field}` is 1 in any case");
+                self.note(option, Fate::Ignored, Some(why));
+            }
+            _ if is_reserved(field) => {
+                self.refuse(option, &format!("the field `{field}` of requests is controlled by the load client"));
+            }
+            _ => self.say(option, "--extra-body", Some(format!("{field}={value}")), None),
+        }
     }
 
     /// Returns a flag of other clients as it was given last.
@@ -266,7 +270,7 @@ impl<'k> Draft<'k> {
     }
 
     /// Returns whether a key that is set by a repeated flag of ours was set by us.
-    fn is_set(&self, flag: &str, value: &str) -> bool {
+    pub(super) fn is_set(&self, flag: &str, value: &str) -> bool {
         let Some((key, _)) = value.split_once('=') else { return false };
         let is_same = |text: &str| text.split_once('=').is_some_and(|(known, _)| known.trim() == key);
         self.own.iter().enumerate().any(|(at, word)| {

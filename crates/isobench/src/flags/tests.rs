@@ -86,8 +86,13 @@ fn flags_of_other_clients_stand_beside_ours() {
     check("--base-url http://h:9/ --backend openai-chat", "http://h:9 --api chat");
     check("http://a --goodput ttft:500 tpot:50", "http://a --goodput ttft:500 tpot:50");
     check("--goodput ttft:500 http://a", "http://a --goodput ttft:500");
-    check("http://a --extra-body '{\"top_p\": 0.5, \"n\": 1}'", "http://a --extra-body n=1 --extra-body top_p=0.5");
-    check("http://a --top-k 5 --use-beam-search", "http://a --extra-body top_k=5 --extra-body use_beam_search=true");
+    check(
+        "http://a --extra-body '{\"top_p\": 0.5, \"user\": 1}'",
+        "http://a --extra-body top_p=0.5 --extra-body user=1",
+    );
+    check("http://a --extra-body '{\"ignore_eos\": false, \"n\": 1}'", "http://a --stop-at-eos");
+    check("http://a --extra-request-body '{\"temperature\": 0.5}'", "http://a --temperature 0.5");
+    check("http://a --top-k 5", "http://a --extra-body top_k=5");
     check("http://a --lora-modules a b", "http://a --lora a,b");
     check("http://a --sharegpt-output-len 7 --dataset-path f.json", "http://a --dataset f.json --output-len 7");
     check("http://a --dataset-name sonnet --random-input-len 7", "http://a --dataset sonnet");
@@ -150,6 +155,42 @@ fn a_whole_command_of_vllm_is_understood_with_what_it_does_unasked() {
 }
 
 #[test]
+fn options_of_datasets_have_our_names_and_count_for_their_dataset() {
+    check("http://a --random-batch-size 1 --common-prefix-len 7", "http://a --dataset-option random-prefix-len=7");
+    check("http://a --prefix-repetition-prefix-len 7", "http://a");
+    check(
+        "http://a --dataset prefix-repetition --prefix-repetition-prefix-len 7",
+        "http://a --dataset prefix-repetition --dataset-option prefix-repetition-prefix-len=7",
+    );
+    check(
+        "http://a --dataset-path f.json --no-oversample",
+        "http://a --dataset f.json --dataset-option no-oversample=true",
+    );
+    check("http://a --dataset-name random --dataset-path f.json", "http://a --dataset random");
+    let shared = meant(
+        "python3 -m sglang.bench_serving --dataset-name generated-shared-prefix --gsp-num-groups 4 \
+         --gsp-prompts-per-group 8 --gsp-system-prompt-len 100 --gsp-group-distribution uniform --gsp-ordered",
+    );
+    for part in [
+        "--dataset shared-prefix",
+        "--requests 32",
+        "prefix-repetition-num-prefixes=4",
+        "prefix-repetition-prefix-len=100",
+        "prefix-repetition-suffix-len=128",
+        "--output-len 256",
+        "disable-shuffle=true",
+    ] {
+        assert!(shared.contains(part), "{part}: {shared}");
+    }
+    let image = meant("http://a --dataset-name image --image-resolution 512x768 --image-count 2");
+    assert_eq!(
+        image,
+        "http://a --dataset image --dataset-option image-width=768 --dataset-option image-height=512 \
+         --dataset-option image-count=2"
+    );
+}
+
+#[test]
 fn what_was_typed_wins_over_what_a_client_does_unasked() {
     let lengths = |line: &str| {
         let workload = parsed(line).workload;
@@ -188,6 +229,10 @@ fn what_is_unknown_or_impossible_is_said() {
     refused("http://a --num-prompt 5", "did you mean `--num-prompts`?");
     refused("http://a --concurency 5", "did you mean `--concurrency`?");
     refused("http://a --profile", "a profiler changes what is measured");
+    refused("http://a --use-beam-search", "controlled by the load client");
+    refused("http://a --extra-body '{\"n\": 2}'", "controlled by the load client");
+    refused("http://a --dataset-name sharegpt", "`--dataset-path FILE`");
+    refused("http://a --random-batch-size 4", "each request has one prompt");
     refused("http://a --disable-stream", "without a stream there is no first token");
     refused("http://a --dataset-name hf", "this dataset isn't read here");
     refused("http://a --backend tgi", "isn't spoken here");

@@ -85,3 +85,6 @@ fn kind(path: &Path) -> Result<&'static str, CommandError> {
             .hint("name it: `--dataset custom --dataset-option dataset-path=FILE`, or sharegpt, timed, burstgpt, mooncake, azure")
     })
 }
+
+#[cfg(test)]
+mod tests;
