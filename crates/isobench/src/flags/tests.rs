@@ -211,6 +211,25 @@ fn what_was_typed_wins_over_what_a_client_does_unasked() {
 }
 
 #[test]
+fn our_own_flags_may_follow_a_pasted_command() {
+    let line = "vllm bench serve --model m --num-prompts 3 --goodput ttft:5 tpot:6 --json o.json --html p.html \
+                --explain-flags --dry-run -q --disable-tqdm --records=r.jsonl --warm-up 2";
+    for line in [line.to_owned(), format!("-- {line}"), format!("'{line}'")] {
+        let args = parsed(&line);
+        assert!(args.explain_flags && args.dry_run && args.output.no_live, "{line}");
+        assert_eq!(args.output.json_file.as_deref(), Some(std::path::Path::new("o.json")));
+        assert!(args.output.html.is_some() && args.output.records.is_some());
+        assert_eq!(args.measuring.goodput.as_deref(), Some("ttft:5 tpot:6"));
+        assert_eq!(args.workload.requests, Some(3));
+        assert!(meant(&line).contains("--quiet"), "{line}");
+    }
+    // A flag that the client has too is the client's.
+    assert_eq!(parsed("vllm bench serve --model m --seed 4 --csv m.csv").workload.seed, 4);
+    refused("vllm bench serve --model m --extra-body top_p=0.5", "of another kind");
+    refused("vllm bench serve --model m --jsn o.json", "did you mean");
+}
+
+#[test]
 fn a_whole_command_of_sglang_has_its_own_ratio_and_port() {
     let line = "python3 -m sglang.bench_serving --backend sglang --dataset-name random-ids --random-input-len 32 \
                 --random-output-len 64 --random-range-ratio 0.5 --num-prompts 8 --max-concurrency 2 --model m";
@@ -240,9 +259,16 @@ fn what_is_unknown_or_impossible_is_said() {
     refused("http://a --num-prompts many", "of another kind");
     refused("http://a --request-rate -1", "above 0");
     refused("-- vllm bench throughput --model m", "no client that loads a running server");
+    refused("python3 benchmarks/multi_turn/benchmark_serving_multi_turn.py -i f.json", "`--dataset sessions`");
     refused("-- vlm bench serve", "no client of that name");
     refused("vllm bench serve --num-promts 3", "did you mean `--num-prompts`?");
     refused("http://a --goodput ttft:5 x:y", "limits in milliseconds");
+}
+
+#[test]
+fn a_flag_that_is_far_from_any_is_not_suggested() {
+    let error = understand(words("http://a --frobnicate 5")).expect_err("no such flag");
+    assert!(!error.to_string().contains("did you mean"), "{error}");
 }
 
 #[test]
