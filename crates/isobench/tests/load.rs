@@ -117,6 +117,26 @@ fn records_tables_and_pages_are_written_and_read_back() {
 }
 
 #[test]
+fn results_in_the_forms_of_other_clients_are_added_and_named() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    for _ in 0..2 {
+        let words = [&[server.url()], &BRIEF[..], &["--output-file", "sub/all.jsonl", "--no-live", "-q"]].concat();
+        place.load(&words);
+    }
+    let lines = fs::read_to_string(place.path("sub/all.jsonl")).unwrap();
+    assert!(lines.ends_with('\n'), "{lines}");
+    let read: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(read.len(), 2);
+    let words = ["--save-result", "--result-dir", "new", "--no-live", "-q"];
+    let dry = [&[server.url()], &BRIEF[..], &words, &["--dry-run"]].concat();
+    assert!(place.load(&dry).status.success() && !place.0.path().join("new").exists());
+    place.load(&[&[server.url()], &BRIEF[..], &words].concat());
+    let named: Vec<_> = fs::read_dir(place.path("new")).unwrap().map(|file| file.unwrap().file_name()).collect();
+    let [name] = named.as_slice() else { panic!("{named:?}") };
+    assert!(name.to_str().unwrap().starts_with("openai-infqps-concurrency8-model-"), "{name:?}");
+}
+
+#[test]
 fn two_servers_are_compared_and_not_judged() {
     let (place, fast, slow) =
         (Place::new(), TruthServer::start(STEADY), TruthServer::start("ttft_us=40000&itl_us=2000"));

@@ -31,10 +31,7 @@ pub(super) fn is_of_each_file(flag: &LoadFlag) -> bool {
 impl<'k> Draft<'k> {
     /// Returns the dataset that is asked for, by a name of ours or of other clients; none where only its file is known.
     pub(super) fn asked_dataset(&self) -> Option<String> {
-        let attached = self.own.iter().find_map(|word| word.strip_prefix("--dataset="));
-        let flag = self.own.iter().position(|word| word == "--dataset");
-        let own = attached.or_else(|| self.own.get(flag? + 1).map(String::as_str));
-        let own = own.map(|own| Some(own).filter(|own| !own.contains(['/', '.'])));
+        let own = self.own_value("--dataset").map(|own| Some(own).filter(|own| !own.contains(['/', '.'])));
         let old = self.value("--dataset").map(|old| Some(old).filter(|old| self.dataset_named(old).is_some()));
         let named = self.value("--dataset-name").map(Some);
         let unnamed = if self.has("--dataset-path") { None } else { Some(UNNAMED) };

@@ -264,6 +264,15 @@ impl<'k> Draft<'k> {
         self.named.contains(flag)
     }
 
+    /// Returns the value of one of our own flags, where it was typed.
+    pub(super) fn own_value(&self, flag: &str) -> Option<&str> {
+        let at = self.own.iter().position(|word| bare_flag(word) == flag)?;
+        match self.own.get(at)?.split_once('=') {
+            Some((_, value)) => Some(value),
+            None => self.own.get(at + 1).map(String::as_str),
+        }
+    }
+
     /// Returns whether our own words name a server.
     pub(super) fn has_url(&self) -> bool {
         self.own.iter().any(|word| is_url(word)) || self.is_said("--against")

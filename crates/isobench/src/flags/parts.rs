@@ -204,12 +204,29 @@ impl Draft<'_> {
             self.needless(&VLLM, "without `--save-result` that client writes no file");
             return;
         }
-        let name = self.value("--result-filename").unwrap_or("vllm-result.json").to_owned();
+        let name = self.value("--result-filename").map_or_else(|| self.result_name(), ToOwned::to_owned);
         let file =
             self.value("--result-dir").map_or(name.clone(), |dir| format!("{}/{name}", dir.trim_end_matches('/')));
-        let note =
-            (!self.has("--result-filename")).then_some("that client would put rate, model and date into the name");
-        self.together(&VLLM, &["--format", "vllm", "--out", &file], note);
+        self.together(&VLLM, &["--format", "vllm", "--out", &file], None);
+    }
+
+    /// Returns the name that vLLM's client gives its file: by what was asked, and when.
+    fn result_name(&self) -> String {
+        let given = |own: &str, name: &str| self.own_value(own).or_else(|| self.value(name));
+        let rate = given("--rate", "--request-rate").map_or_else(|| "inf".to_owned(), python_number);
+        let label = self.value("--label").or_else(|| self.value("--backend")).unwrap_or("openai");
+        let bound = given("--concurrency", "--max-concurrency")
+            .map_or_else(String::new, |bound| format!("-concurrency{bound}"));
+        let model = given("--model", "--model").and_then(|model| model.rsplit('/').next()).unwrap_or("model");
+        let rates = match self.value("--ramp-up-strategy") {
+            Some(strategy) => {
+                let (from, to) = (self.value("--ramp-up-start-rps"), self.value("--ramp-up-end-rps"));
+                format!("ramp-up-{strategy}-{}qps-{}qps", from.unwrap_or_default(), to.unwrap_or_default())
+            }
+            None => format!("{rate}qps"),
+        };
+        let date = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
+        format!("{label}-{rates}{bound}-{model}-{date}.json")
     }
 
     fn goodput(&mut self) {
@@ -224,5 +241,13 @@ impl Draft<'_> {
         } else {
             self.refuse(&option, "give limits in milliseconds of ttft, tpot or e2el, such as `ttft:500 tpot:50`");
         }
+    }
+}
+
+/// Returns a number as Python shows it: whole ones with a place after the point.
+fn python_number(text: &str) -> String {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => format!("{number:?}"),
+        Ok(_) | Err(_) => text.to_owned(),
     }
 }

@@ -211,6 +211,16 @@ fn what_was_typed_wins_over_what_a_client_does_unasked() {
 }
 
 #[test]
+fn a_result_without_a_name_has_the_one_that_its_client_gives() {
+    let name = |line: &str| parsed(line).output.out.unwrap().to_str().unwrap().to_owned();
+    let name_of =
+        name("vllm bench serve --model a/m --save-result --result-dir r --request-rate 5 --max-concurrency 3");
+    assert!(name_of.starts_with("r/openai-5.0qps-concurrency3-m-2") && name_of.ends_with(".json"), "{name_of}");
+    let unbounded = name("http://a --model m --backend vllm --save-result");
+    assert!(unbounded.starts_with("vllm-infqps-m-2"), "{unbounded}");
+}
+
+#[test]
 fn our_own_flags_may_follow_a_pasted_command() {
     let line = "vllm bench serve --model m --num-prompts 3 --goodput ttft:5 tpot:6 --json o.json --html p.html \
                 --explain-flags --dry-run -q --disable-tqdm --records=r.jsonl --warm-up 2";
