@@ -49,6 +49,7 @@ pub(crate) enum Command {
     /// Write a report of a run, of imported results of an earlier system, or of published tables.
     Report(ReportArgs),
     /// Load a server with requests, and say how fast and how well it answers.
+    #[command(after_long_help = crate::load_args::AFTER_HELP)]
     Load(Box<LoadArgs>),
     /// Say what this machine lacks.
     Doctor,

@@ -20,6 +20,15 @@ const MOST: i64 = 10_000_000;
 /// The most threads that send and read.
 const MOST_WORKERS: i64 = 1024;
 
+/// What the help ends with.
+pub(crate) const AFTER_HELP: &str = "\
+Flags of other clients may stand beside these, and a whole command of `vllm bench serve`, `benchmark_serving.py` or \
+`sglang.bench_serving` may be pasted after `isobench load`, with flags of ours before or behind it: what such a client does \
+unasked then counts too. `--explain-flags` shows how each word is understood.
+
+Exit codes: 0 the numbers are valid, 2 wrong usage, 3 this machine lacks something, 5 interrupted, 100 requests failed or \
+the numbers aren't valid.";
+
 /// Arguments of `load`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LoadArgs {
@@ -121,8 +130,8 @@ pub(crate) struct WorkloadArgs {
     /// Send random token ids below this number instead of text, for exact lengths without a tokenizer.
     #[arg(long, value_name = "N", conflicts_with_all = ["tokenizer", "dataset"])]
     pub(crate) vocabulary_size: Option<u32>,
-    /// Where prompts come from: `random`, `sonnet`, `sharegpt`, `custom`, `prefix-repetition`, `prefix-tree`, `sessions`,
-    /// `image`, a trace (`burstgpt`, `mooncake`, `azure`, `timed`), or the file itself where its form can be seen; by default `random`.
+    /// Where prompts come from: `random`, `sharegpt`, `sonnet`, `custom`, `prefix-repetition`, `prefix-tree`, `sessions`,
+    /// `image`, a trace (`burstgpt`, `azure`, `mooncake`, `timed`), or the file itself where its form can be seen; by default `random`.
     #[arg(long, value_name = "NAME|PATH")]
     pub(crate) dataset: Option<String>,
     /// An option of the dataset, such as `dataset-path=FILE` or `random-range-ratio=0.5` (repeatable).
@@ -147,7 +156,7 @@ pub(crate) struct WorkloadArgs {
 #[command(next_help_heading = "Arrivals")]
 pub(crate) struct ArrivalArgs {
     /// Requests under way at any time (closed loop); by default 8.
-    #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..=MOST))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST))]
     pub(crate) concurrency: Option<u32>,
     /// Mean requests per second (open loop).
     #[arg(long, value_name = "PER_SECOND", value_parser = positive)]

@@ -117,6 +117,40 @@ fn records_tables_and_pages_are_written_and_read_back() {
 }
 
 #[test]
+fn a_server_that_is_not_there_is_named() {
+    let place = Place::new();
+    for words in
+        [&["vllm", "bench", "serve", "--port", "1"][..], &["vllm", "bench", "serve", "--model", "m", "--port", "1"]]
+    {
+        let output = place.load(words);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && told.contains("http://127.0.0.1:1"), "{words:?}: {told}");
+    }
+}
+
+#[test]
+fn results_in_the_forms_of_other_clients_are_added_and_named() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    for _ in 0..2 {
+        let words = [&[server.url()], &BRIEF[..], &["--output-file", "sub/all.jsonl", "--no-live", "-q"]].concat();
+        place.load(&words);
+    }
+    let lines = fs::read_to_string(place.path("sub/all.jsonl")).unwrap();
+    assert!(lines.ends_with('\n'), "{lines}");
+    // That client writes a rate without end as Python does.
+    let lines = lines.replace("Infinity", "null");
+    let read: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(read.len(), 2);
+    let words = ["--save-result", "--result-dir", "new", "--no-live", "-q"];
+    let dry = [&[server.url()], &BRIEF[..], &words, &["--dry-run"]].concat();
+    assert!(place.load(&dry).status.success() && !place.0.path().join("new").exists());
+    place.load(&[&[server.url()], &BRIEF[..], &words].concat());
+    let named: Vec<_> = fs::read_dir(place.path("new")).unwrap().map(|file| file.unwrap().file_name()).collect();
+    let [name] = named.as_slice() else { panic!("{named:?}") };
+    assert!(name.to_str().unwrap().starts_with("openai-infqps-concurrency8-model-"), "{name:?}");
+}
+
+#[test]
 fn two_servers_are_compared_and_not_judged() {
     let (place, fast, slow) =
         (Place::new(), TruthServer::start(STEADY), TruthServer::start("ttft_us=40000&itl_us=2000"));
@@ -185,7 +219,9 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     check(&["--json", "no/such/folder/r.json"], "no/such/folder");
     check(&["--counter", "tokenizer"], "--tokenizer DIR");
     check(&["--tokenizer", "nowhere"], "nowhere");
-    check(&["--dataset", "nosuch"], "nosuch");
+    check(&["--dataset", "nosuch"], "`prefix-repetition`");
+    check(&["--dataset", "prefix-tree"], "give `--tokenizer DIR`");
+    check(&["--rate", "5", "--concurrency", "4"], "`--max-in-flight 4`");
     check(&["--header", "Host: a"], "Host");
     check(&["--goodput", "ttft<"], "ttft<");
     assert_eq!(server.stats()["requests"], 0);

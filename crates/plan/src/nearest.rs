@@ -22,6 +22,15 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
+/// Returns the flag that is nearest to `name`, or `None` if more than a third of its letters, or more than one, would have to
+/// change: flags of several programs are so many that some are alike by chance.
+pub fn nearest_flag<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    let near = nearest(name, candidates)?;
+    let bare = |flag: &str| flag.trim_start_matches('-').replace('_', "-");
+    let (typed, found) = (bare(name), bare(near));
+    (strsim::damerau_levenshtein(&typed, &found) <= (typed.len() / 3).max(1)).then_some(near)
+}
+
 /// Returns how alike two key paths are, at most 1: by their last parts, less something for standing in another table.
 fn likeness(name: &str, candidate: &str) -> f64 {
     /// What another table costs, and how much more one that isn't alike.
@@ -43,6 +52,20 @@ pub(crate) fn hint<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flag_is_suggested_only_if_it_is_near() {
+        let flags = ["--num-prompts", "--csv", "--rate", "--ramp"];
+        for (name, expected) in [
+            ("--num_prompt", Some("--num-prompts")),
+            ("--csw", Some("--csv")),
+            ("--date", Some("--rate")),
+            ("--numbers", None),
+            ("--cool", None),
+        ] {
+            assert_eq!(nearest_flag(name, flags), expected, "{name}");
+        }
+    }
 
     #[test]
     fn the_nearest_name_is_named_and_a_far_one_is_not() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use isobench_loadgen::schedule::is_reserved;
 use isobench_plan::command::GivenOption;
 use isobench_plan::command::options::Table;
 use isobench_plan::knowledge::Knowledge;
@@ -10,6 +11,7 @@ use isobench_plan::knowledge::options::Takes;
 use isobench_schema::tool::Tool;
 use serde_json::Value;
 
+use super::datasets::is_of_each_file;
 use super::split::{Split, is_url};
 use super::{Fate, FlagRow};
 
@@ -35,10 +37,12 @@ pub(super) fn mean(split: Split<'_>, knowledge: &Knowledge) -> Meant {
     let Split { own, foreign, tool, table, rows, problems } = split;
     let named: BTreeSet<String> = own.iter().filter(|word| word.starts_with('-')).map(|word| bare_flag(word)).collect();
     let flags = &knowledge.load_flags;
-    let mut draft = Draft { flags, knowledge, tool, given: foreign, named, own, words: Vec::new(), rows, problems };
+    let (typed, words) = (BTreeSet::new(), Vec::new());
+    let mut draft = Draft { flags, knowledge, tool, given: foreign, named, typed, own, words, rows, problems };
     if tool.is_some() {
         draft.add_defaults(&table);
     }
+    draft.typed = draft.typed();
     draft.mean();
     let Draft { own, words, rows, problems, .. } = draft;
     Meant { words: own.into_iter().chain(words).collect(), rows, problems }
@@ -50,7 +54,7 @@ fn bare_flag(word: &str) -> String {
 
 /// A command line whose meaning is being put together.
 pub(super) struct Draft<'k> {
-    flags: &'k LoadFlags,
+    pub(super) flags: &'k LoadFlags,
     pub(super) knowledge: &'k Knowledge,
     /// The client whose whole command it is.
     pub(super) tool: Option<Tool>,
@@ -58,7 +62,9 @@ pub(super) struct Draft<'k> {
     given: Vec<GivenOption<'k>>,
     /// Our own flags that have a value by now.
     named: BTreeSet<String>,
-    own: Vec<String>,
+    /// Our own flags that something typed becomes: what a client does unasked gives way to it.
+    typed: BTreeSet<String>,
+    pub(super) own: Vec<String>,
     words: Vec<String>,
     rows: Vec<FlagRow>,
     problems: Vec<String>,
@@ -78,7 +84,7 @@ impl<'k> Draft<'k> {
             let counts = self.flags.get(name).is_some_and(|flag| match &flag.meaning {
                 Meaning::Becomes(_) | Meaning::PartOf(_) => true,
                 // What is nothing, once or off is so here too.
-                Meaning::DatasetOption => {
+                Meaning::DatasetOption(_) => {
                     !flag.of_datasets.is_empty() && !matches!(default.as_str(), "0" | "1" | "1.0" | "False")
                 }
                 Meaning::Body(_) | Meaning::Ignored(_) | Meaning::Refused(_) => false,
@@ -88,6 +94,22 @@ impl<'k> Draft<'k> {
                 self.given.push(GivenOption { written: String::new(), name: name.clone(), values, spec: Some(spec) });
             }
         }
+    }
+
+    /// Returns what the flags become that were typed and count.
+    fn typed(&self) -> BTreeSet<String> {
+        let typed = self.given.iter().filter(|option| !option.written.is_empty());
+        let flags = typed.filter_map(|option| self.flags.get(&option.name));
+        let counting = flags.filter(|flag| !self.is_of_another_dataset(flag));
+        let own = counting.filter_map(|flag| match &flag.meaning {
+            Meaning::Becomes(own) => Some(own.clone()),
+            Meaning::Body(_)
+            | Meaning::DatasetOption(_)
+            | Meaning::PartOf(_)
+            | Meaning::Ignored(_)
+            | Meaning::Refused(_) => None,
+        });
+        own.collect()
     }
 
     fn mean(&mut self) {
@@ -143,14 +165,20 @@ impl<'k> Draft<'k> {
         match &flag.meaning {
             Meaning::Becomes(own) => self.becomes(option, flag, own),
             Meaning::Body(field) => self.body(option, field),
-            Meaning::DatasetOption => {
+            Meaning::DatasetOption(_) if !is_of_each_file(flag) && self.asked_dataset().is_none() => {
+                self.refuse(option, "name the dataset too, with `--dataset-name`");
+            }
+            Meaning::DatasetOption(name) => {
+                let name = if name.is_empty() { option.name.trim_start_matches('-') } else { name };
                 let value = option.values.first().map_or("true", String::as_str);
-                let value = format!("{}={value}", option.name.trim_start_matches('-'));
-                self.say(option, "--dataset-option", Some(value), flag.note.clone());
+                self.say(option, "--dataset-option", Some(format!("{name}={value}")), flag.note.clone());
             }
             // Done together with the others of its part.
             Meaning::PartOf(_) => {}
             Meaning::Ignored(why) => self.note(option, Fate::Ignored, Some(why.clone())),
+            Meaning::Refused(_) if flag.harmless.contains(&option.values.concat()) => {
+                self.note(option, Fate::Ignored, Some("with this value it changes nothing".to_owned()));
+            }
             Meaning::Refused(why) => self.refuse(option, why),
         }
     }
@@ -184,39 +212,35 @@ impl<'k> Draft<'k> {
     fn body(&mut self, option: &GivenOption<'k>, field: &str) {
         if !field.is_empty() {
             let value = option.values.first().map_or("true", String::as_str);
-            self.say(option, "--extra-body", Some(format!("{field}={value}")), None);
+            self.body_field(option, field, value);
             return;
         }
         match serde_json::from_str(&option.values.concat()) {
             Ok(Value::Object(fields)) => {
                 for (key, value) in fields {
-                    self.say(option, "--extra-body", Some(format!("{key}={value}")), None);
+                    self.body_field(option, &key, &value.to_string());
                 }
             }
             Ok(_) | Err(_) => self.refuse(option, "give a JSON object, such as `{\"top_p\": 0.9}`"),
         }
     }
 
-    /// Returns whether a flag counts for other datasets than the one that is asked for.
-    fn is_of_another_dataset(&self, flag: &LoadFlag) -> bool {
-        let dataset = self.value("--dataset-name").map(|name| name.replace('_', "-"));
-        dataset.is_some_and(|dataset| !flag.of_datasets.is_empty() && !flag.of_datasets.contains(&dataset))
-    }
-
-    /// Returns whether a part's flags count for other datasets than the one that is asked for, and says so of each.
-    pub(super) fn counts(&mut self, name: &str) -> bool {
-        let flags = self.flags;
-        !flags.get(name).is_some_and(|flag| self.is_of_another_dataset(flag))
-    }
-
-    /// Returns the datasets by their names elsewhere and here.
-    pub(super) fn dataset_named(&self, name: &str) -> Option<&'k str> {
-        self.flags.datasets.get(&name.replace('_', "-")).map(String::as_str)
-    }
-
-    /// Returns every name that a dataset may have.
-    pub(super) fn datasets(&self) -> String {
-        self.flags.datasets.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+    fn body_field(&mut self, option: &GivenOption<'k>, field: &str, value: &str) {
+        match (field, value) {
+            ("temperature", _) => self.say(option, "--temperature", Some(value.to_owned()), None),
+            ("ignore_eos", "true") => {
+                self.note(option, Fate::Becomes(Vec::new()), Some("`ignore_eos` is the default".to_owned()));
+            }
+            ("ignore_eos", "false") => self.say(option, "--stop-at-eos", None, None),
+            ("n" | "best_of", "1") => {
+                let why = format!("`{field}` is 1 in any case");
+                self.note(option, Fate::Ignored, Some(why));
+            }
+            _ if is_reserved(field) => {
+                self.refuse(option, &format!("the field `{field}` of requests is controlled by the load client"));
+            }
+            _ => self.say(option, "--extra-body", Some(format!("{field}={value}")), None),
+        }
     }
 
     /// Returns a flag of other clients as it was given last.
@@ -240,17 +264,41 @@ impl<'k> Draft<'k> {
         self.named.contains(flag)
     }
 
+    /// Returns the value of one of our own flags, where it was typed.
+    pub(super) fn own_value(&self, flag: &str) -> Option<&str> {
+        let at = self.own.iter().position(|word| bare_flag(word) == flag)?;
+        match self.own.get(at)?.split_once('=') {
+            Some((_, value)) => Some(value),
+            None => self.own.get(at + 1).map(String::as_str),
+        }
+    }
+
     /// Returns whether our own words name a server.
     pub(super) fn has_url(&self) -> bool {
         self.own.iter().any(|word| is_url(word)) || self.is_said("--against")
     }
 
+    /// Returns whether a key that is set by a repeated flag of ours was set by us.
+    pub(super) fn is_set(&self, flag: &str, value: &str) -> bool {
+        let Some((key, _)) = value.split_once('=') else { return false };
+        let is_same = |text: &str| text.split_once('=').is_some_and(|(known, _)| known.trim() == key);
+        self.own.iter().enumerate().any(|(at, word)| {
+            let follows = at.checked_sub(1).and_then(|before| self.own.get(before)).is_some_and(|word| word == flag);
+            let attached = word.strip_prefix(flag).and_then(|rest| rest.strip_prefix('='));
+            attached.is_some_and(is_same) || (follows && is_same(word))
+        })
+    }
+
     /// Says what a flag means in words of ours, unless our own flag is given too.
     pub(super) fn say(&mut self, option: &GivenOption<'k>, flag: &str, value: Option<String>, note: Option<String>) {
-        if self.is_said(flag) && !REPEATED.contains(&flag) {
-            if !option.written.is_empty() {
-                self.note(option, Fate::Ignored, Some(format!("`{flag}` is said already")));
-            }
+        let is_unasked = option.written.is_empty();
+        let is_said = if REPEATED.contains(&flag) {
+            value.as_deref().is_some_and(|value| self.is_set(flag, value))
+        } else {
+            self.is_said(flag) || (is_unasked && self.typed.contains(flag))
+        };
+        if is_said {
+            self.note(option, Fate::Ignored, Some(format!("`{flag}` is said already")));
             return;
         }
         let words: Vec<String> = match value {

@@ -4,6 +4,7 @@
 //! word was taken for is kept, for `--explain-flags`.
 
 mod arrivals;
+mod datasets;
 mod meaning;
 mod own;
 mod parts;

@@ -26,6 +26,8 @@ impl Draft<'_> {
             Part::LoraShares => self.lora_shares(),
             Part::Dataset => self.dataset(),
             Part::RandomLengths => self.random_lengths(),
+            Part::ImageSize => self.image_size(),
+            Part::SharedPrefix => self.shared_prefix(),
             Part::EndOfSequence => self.end_of_sequence(),
             Part::Arrival => self.arrival(),
             Part::ResultFile => self.result_file(),
@@ -138,70 +140,6 @@ impl Draft<'_> {
         }
     }
 
-    fn dataset(&mut self) {
-        let (name, path, old) =
-            (self.option("--dataset-name"), self.option("--dataset-path"), self.option("--dataset"));
-        // The oldest clients named a file by `--dataset`, SGLang's oldest a dataset.
-        let old_value = old.as_ref().map(|old| old.values.concat());
-        let old_is_name = old_value.as_ref().is_some_and(|old| self.dataset_named(old).is_some());
-        let path_value = path.as_ref().map(|path| path.values.concat());
-        let path_value = path_value.or(old_value.clone().filter(|_| !old_is_name)).filter(|path| !path.is_empty());
-        let name = if old_is_name { old.clone() } else { name };
-        let name = name.filter(|name| !name.written.is_empty() || path_value.is_none() || self.tool.is_some());
-        if let Some(name) = name {
-            let value = name.values.concat();
-            let Some(ours) = self.dataset_named(&value).map(ToOwned::to_owned) else {
-                let why = format!("this dataset isn't read here; known are {}", self.datasets());
-                self.refuse(&name, &why);
-                return;
-            };
-            self.say(&name, "--dataset", Some(ours), None);
-            let file = path.or(old.filter(|_| !old_is_name));
-            if let (Some(option), Some(file)) = (file, path_value) {
-                self.say(&option, "--dataset-option", Some(format!("dataset-path={file}")), None);
-            }
-        } else if let (Some(option), Some(file)) = (path.or(old), path_value) {
-            self.say(&option, "--dataset", Some(file), None);
-        }
-    }
-
-    /// Lengths of random prompts. A ratio has two meanings: lengths between L (1 - r) and L (1 + r) in vLLM's client since
-    /// April 2025, which is ours too, and between r L and L in SGLang's.
-    fn random_lengths(&mut self) {
-        const NAMES: [&str; 3] = ["--random-input-len", "--random-output-len", "--random-range-ratio"];
-        if !self.counts(NAMES[0]) {
-            self.needless(&NAMES, "it counts for random prompts only, as in that client");
-            return;
-        }
-        let ratio = self.option("--random-range-ratio");
-        let given = ratio.as_ref().and_then(|ratio| ratio.values.concat().parse::<f64>().ok());
-        let is_sglang = self.tool == Some(Tool::SglangBenchServing);
-        let (factor, ours) = match given {
-            Some(given) if is_sglang && (0.0..=1.0).contains(&given) => {
-                (f64::midpoint(1.0, given), (1.0 - given) / (1.0 + given))
-            }
-            Some(given) => (1.0, given),
-            None => (1.0, 0.0),
-        };
-        for (name, own) in [(NAMES[0], "--input-len"), (NAMES[1], "--output-len")] {
-            let Some(option) = self.option(name) else { continue };
-            let Ok(length) = option.values.concat().parse::<f64>() else {
-                self.refuse(&option, "give a whole number of tokens");
-                continue;
-            };
-            let note = (factor < 1.0).then(|| "the middle of the lengths that client draws from".to_owned());
-            self.say(&option, own, Some(format!("{:.0}", (length * factor).max(1.0))), note);
-        }
-        if let Some(option) = ratio {
-            if ours > 0.0 {
-                let note = "lengths lie between L (1 - r) and L (1 + r)".to_owned();
-                self.say(&option, "--dataset-option", Some(format!("random-range-ratio={ours}")), Some(note));
-            } else {
-                self.note(&option, Fate::Becomes(Vec::new()), Some("every length is exact, as by default".to_owned()));
-            }
-        }
-    }
-
     /// Returns what the client whose command it is sends by itself.
     fn sampling(&self) -> Option<&Sampling> {
         let newest = Moment::new("9999-12-31T00:00:00Z").ok()?;
@@ -213,7 +151,7 @@ impl Draft<'_> {
             self.note(&option, Fate::Becomes(Vec::new()), Some("the default".to_owned()));
             return;
         }
-        let is_random = self.value("--dataset-name").is_some_and(|name| name.starts_with("random"));
+        let is_random = self.asked_dataset().is_some_and(|name| name.starts_with("random"));
         let stops = match self.sampling().map(|sampling| sampling.ignore_eos) {
             Some(IgnoreEos::Never | IgnoreEos::IfAsked) => true,
             Some(IgnoreEos::RandomOrAsked) => !is_random,
@@ -266,12 +204,29 @@ impl Draft<'_> {
             self.needless(&VLLM, "without `--save-result` that client writes no file");
             return;
         }
-        let name = self.value("--result-filename").unwrap_or("vllm-result.json").to_owned();
+        let name = self.value("--result-filename").map_or_else(|| self.result_name(), ToOwned::to_owned);
         let file =
             self.value("--result-dir").map_or(name.clone(), |dir| format!("{}/{name}", dir.trim_end_matches('/')));
-        let note =
-            (!self.has("--result-filename")).then_some("that client would put rate, model and date into the name");
-        self.together(&VLLM, &["--format", "vllm", "--out", &file], note);
+        self.together(&VLLM, &["--format", "vllm", "--out", &file], None);
+    }
+
+    /// Returns the name that vLLM's client gives its file: by what was asked, and when.
+    fn result_name(&self) -> String {
+        let given = |own: &str, name: &str| self.own_value(own).or_else(|| self.value(name));
+        let rate = given("--rate", "--request-rate").map_or_else(|| "inf".to_owned(), python_number);
+        let label = self.value("--label").or_else(|| self.value("--backend")).unwrap_or("openai");
+        let bound = given("--concurrency", "--max-concurrency")
+            .map_or_else(String::new, |bound| format!("-concurrency{bound}"));
+        let model = given("--model", "--model").and_then(|model| model.rsplit('/').next()).unwrap_or("model");
+        let rates = match self.value("--ramp-up-strategy") {
+            Some(strategy) => {
+                let (from, to) = (self.value("--ramp-up-start-rps"), self.value("--ramp-up-end-rps"));
+                format!("ramp-up-{strategy}-{}qps-{}qps", from.unwrap_or_default(), to.unwrap_or_default())
+            }
+            None => format!("{rate}qps"),
+        };
+        let date = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
+        format!("{label}-{rates}{bound}-{model}-{date}.json")
     }
 
     fn goodput(&mut self) {
@@ -286,5 +241,13 @@ impl Draft<'_> {
         } else {
             self.refuse(&option, "give limits in milliseconds of ttft, tpot or e2el, such as `ttft:500 tpot:50`");
         }
+    }
+}
+
+/// Returns a number as Python shows it: whole ones with a place after the point.
+fn python_number(text: &str) -> String {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => format!("{number:?}"),
+        Ok(_) | Err(_) => text.to_owned(),
     }
 }

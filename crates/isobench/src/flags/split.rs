@@ -7,11 +7,14 @@ use isobench_plan::command::words::{self, SimpleCommand, Word};
 use isobench_plan::knowledge::Knowledge;
 use isobench_plan::knowledge::load_flags::CLIENTS;
 use isobench_plan::knowledge::options::{Program, Takes};
-use isobench_plan::nearest::nearest;
+use isobench_plan::nearest::nearest_flag;
 use isobench_schema::tool::{Tool, ToolKind};
 
 use super::own::OwnFlags;
 use super::{Fate, FlagRow};
+
+/// A client whose flags aren't known.
+const MULTI_TURN: &str = "benchmark_serving_multi_turn.py";
 
 /// A command line, split.
 #[derive(Debug)]
@@ -64,10 +67,10 @@ pub(super) fn split<'k>(words: &[String], own: &OwnFlags, knowledge: &'k Knowled
     let mut rest = words;
     while let Some((first, after)) = rest.split_first() {
         rest = if first == "--" {
-            command(&mut split, after, knowledge);
+            command(&mut split, after, own, knowledge);
             &[]
         } else if !first.starts_with('-') || first == "-" {
-            operand(&mut split, first, after, knowledge)
+            operand(&mut split, first, after, own, knowledge)
         } else if let Some(used) = own_flag(&mut split, own, first, after) {
             after.get(used..).unwrap_or_default()
         } else {
@@ -78,19 +81,25 @@ pub(super) fn split<'k>(words: &[String], own: &OwnFlags, knowledge: &'k Knowled
 }
 
 /// Reads a word that is no flag: the server's URL, or the beginning of another client's command.
-fn operand<'w, 'k>(split: &mut Split<'k>, first: &str, after: &'w [String], knowledge: &'k Knowledge) -> &'w [String] {
+fn operand<'w, 'k>(
+    split: &mut Split<'k>,
+    first: &str,
+    after: &'w [String],
+    own: &OwnFlags,
+    knowledge: &'k Knowledge,
+) -> &'w [String] {
     let words: Vec<String> = std::iter::once(first.to_owned()).chain(after.iter().cloned()).collect();
     if is_url(first) {
         let url = if first.contains("://") { first.to_owned() } else { format!("http://{first}") };
         split.own(first.to_owned(), [url]);
         return after;
     }
-    if recognise(&simple(&words)).is_ok() {
-        command_of(split, &words, knowledge);
+    if is_multi_turn(&words) || recognise(&simple(&words)).is_ok() {
+        command_of(split, &words, own, knowledge);
         return &[];
     }
     if let Some(quoted) = quoted(first).filter(|command| recognise(command).is_ok()) {
-        command_of(split, &texts(&quoted), knowledge);
+        command_of(split, &texts(&quoted), own, knowledge);
         return after;
     }
     split.own(first.to_owned(), [first.to_owned()]);
@@ -145,17 +154,9 @@ fn has_foreign_form(name: &str, value: &str) -> bool {
 
 /// Reads a flag of other clients; returns the words after it.
 fn foreign_flag<'w>(split: &mut Split<'_>, own: &OwnFlags, word: &str, after: &'w [String]) -> &'w [String] {
-    let name = word.split_once('=').map_or(word, |(name, _)| name);
-    let name = name.strip_prefix("--").map_or(name.to_owned(), |bare| format!("--{}", bare.replace('_', "-")));
-    let free = after.iter().take_while(|word| !is_flag(word) && !word.contains("://")).count();
+    let name = flag_name(word);
     let takes = split.table.get(&name).map(|spec| spec.takes);
-    let used = match takes {
-        _ if word.contains('=') => 0,
-        Some(Takes::Nothing | Takes::NothingOrNo) => 0,
-        None | Some(Takes::AtMostOne) => free.min(1),
-        Some(Takes::One) => after.len().min(1),
-        Some(Takes::OneOrMore | Takes::Any) => free,
-    };
+    let used = values_after(takes, word, after);
     let rest = after.get(used..).unwrap_or_default();
     if takes.is_none() {
         // Among flags of several programs the beginning of a name isn't enough.
@@ -167,13 +168,53 @@ fn foreign_flag<'w>(split: &mut Split<'_>, own: &OwnFlags, word: &str, after: &'
     }
     let values = after.get(..used).unwrap_or_default();
     let words: Vec<String> = std::iter::once(word.to_owned()).chain(values.iter().cloned()).collect();
-    take(split, &simple(&words).words);
+    take(split, own, &simple(&words).words);
     rest
+}
+
+/// Returns a flag's name without a value, with hyphens.
+fn flag_name(word: &str) -> String {
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    name.strip_prefix("--").map_or(name.to_owned(), |bare| format!("--{}", bare.replace('_', "-")))
+}
+
+/// Returns how many of the words after a flag are its values.
+fn values_after(takes: Option<Takes>, word: &str, after: &[String]) -> usize {
+    let free = after.iter().take_while(|word| !is_flag(word) && !word.contains("://")).count();
+    match takes {
+        _ if word.contains('=') => 0,
+        Some(Takes::Nothing | Takes::NothingOrNo) => 0,
+        None | Some(Takes::AtMostOne) => free.min(1),
+        Some(Takes::One) => after.len().min(1),
+        Some(Takes::OneOrMore | Takes::Any) => free,
+    }
+}
+
+/// Takes our own flags out of another client's arguments, where that client has no flag of the name.
+fn own_among(split: &mut Split<'_>, own: &OwnFlags, arguments: &[Word]) -> Vec<Word> {
+    let texts: Vec<String> = arguments.iter().map(|word| word.text.clone()).collect();
+    let mut theirs = Vec::new();
+    let mut at = 0;
+    while let (Some(word), Some(text)) = (arguments.get(at), texts.get(at)) {
+        let after = texts.get(at + 1..).unwrap_or_default();
+        let spec = split.table.get(&flag_name(text));
+        let is_theirs = !is_flag(text) || spec.is_some();
+        if !is_theirs && let Some(used) = own_flag(split, own, text, after) {
+            at += 1 + used;
+            continue;
+        }
+        // Values of a flag that isn't known are words of its own.
+        let used = spec.map_or(0, |spec| values_after(Some(spec.takes), text, after));
+        theirs.push(word.clone());
+        theirs.extend(arguments.iter().skip(at + 1).take(used).cloned());
+        at += 1 + used;
+    }
+    theirs
 }
 
 /// Says that a flag isn't known, with the nearest one that is.
 fn unknown<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
-    let hint = nearest(name, known).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    let hint = nearest_flag(name, known).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
     format!("no such flag is known{hint}")
 }
 
@@ -182,13 +223,13 @@ fn is_flag(word: &str) -> bool {
 }
 
 /// Reads another client's command that stands after `--`.
-fn command<'k>(split: &mut Split<'k>, words: &[String], knowledge: &'k Knowledge) {
+fn command<'k>(split: &mut Split<'k>, words: &[String], own: &OwnFlags, knowledge: &'k Knowledge) {
     match words {
         [text] if text.contains(char::is_whitespace) => match quoted(text) {
-            Some(command) => command_of(split, &texts(&command), knowledge),
+            Some(command) => command_of(split, &texts(&command), own, knowledge),
             None => split.problem(text.clone(), "it can't be read as a command"),
         },
-        words => command_of(split, words, knowledge),
+        words => command_of(split, words, own, knowledge),
     }
 }
 
@@ -202,12 +243,17 @@ fn texts(command: &SimpleCommand) -> Vec<String> {
     command.words.iter().map(|word| word.text.clone()).collect()
 }
 
-fn command_of<'k>(split: &mut Split<'k>, words: &[String], knowledge: &'k Knowledge) {
+fn command_of<'k>(split: &mut Split<'k>, words: &[String], own: &OwnFlags, knowledge: &'k Knowledge) {
     // Variables before the program, as a shell would take them.
     let variables = words.iter().take_while(|word| is_variable(word)).count();
     let (variables, words) = words.split_at(variables);
     for variable in variables {
         split.ignored(variable.clone(), "a variable of that client");
+    }
+    if is_multi_turn(words) {
+        let why = "conversations are loaded with flags of ours: `--dataset sessions`, with a URL and `--concurrency`";
+        split.problem(MULTI_TURN.to_owned(), why);
+        return;
     }
     let command = simple(words);
     match recognise(&command) {
@@ -224,7 +270,8 @@ fn command_of<'k>(split: &mut Split<'k>, words: &[String], knowledge: &'k Knowle
                 fate: Fate::Own,
                 note: Some("the client whose flags follow; what it does unasked counts too".to_owned()),
             });
-            take(split, arguments);
+            let theirs = own_among(split, own, arguments);
+            take(split, own, &theirs);
         }
         Ok(Recognised { tool, .. }) => {
             let why = format!("`{tool}` is no client that loads a running server");
@@ -238,7 +285,7 @@ fn command_of<'k>(split: &mut Split<'k>, words: &[String], knowledge: &'k Knowle
 }
 
 /// Takes in words as a client's parser reads them.
-fn take(split: &mut Split<'_>, words: &[Word]) {
+fn take(split: &mut Split<'_>, own: &OwnFlags, words: &[Word]) {
     let parsed = split.table.parse(words);
     for operand in parsed.operands {
         if is_url(&operand) {
@@ -253,7 +300,8 @@ fn take(split: &mut Split<'_>, words: &[Word]) {
             // Which values a client allows is different at every version; what we allow is asked later.
             Refusal::NotAmong(_) => split.foreign.push(option),
             Refusal::Unknown => {
-                let why = unknown(&option.name, split.table.names());
+                let names = own.names();
+                let why = unknown(&option.name, names.iter().map(String::as_str).chain(split.table.names()));
                 split.problem(option.written, why);
             }
             Refusal::Ambiguous(names) => {
@@ -266,6 +314,11 @@ fn take(split: &mut Split<'_>, words: &[Word]) {
             }
         }
     }
+}
+
+/// Returns whether a command runs vLLM's client for conversations, which has flags of its own.
+fn is_multi_turn(words: &[String]) -> bool {
+    words.iter().take_while(|word| !is_flag(word)).any(|word| word.rsplit('/').next() == Some(MULTI_TURN))
 }
 
 fn simple(words: &[String]) -> SimpleCommand {

@@ -86,8 +86,13 @@ fn flags_of_other_clients_stand_beside_ours() {
     check("--base-url http://h:9/ --backend openai-chat", "http://h:9 --api chat");
     check("http://a --goodput ttft:500 tpot:50", "http://a --goodput ttft:500 tpot:50");
     check("--goodput ttft:500 http://a", "http://a --goodput ttft:500");
-    check("http://a --extra-body '{\"top_p\": 0.5, \"n\": 1}'", "http://a --extra-body n=1 --extra-body top_p=0.5");
-    check("http://a --top-k 5 --use-beam-search", "http://a --extra-body top_k=5 --extra-body use_beam_search=true");
+    check(
+        "http://a --extra-body '{\"top_p\": 0.5, \"user\": 1}'",
+        "http://a --extra-body top_p=0.5 --extra-body user=1",
+    );
+    check("http://a --extra-body '{\"ignore_eos\": false, \"n\": 1}'", "http://a --stop-at-eos");
+    check("http://a --extra-request-body '{\"temperature\": 0.5}'", "http://a --temperature 0.5");
+    check("http://a --top-k 5", "http://a --extra-body top_k=5");
     check("http://a --lora-modules a b", "http://a --lora a,b");
     check("http://a --sharegpt-output-len 7 --dataset-path f.json", "http://a --dataset f.json --output-len 7");
     check("http://a --dataset-name sonnet --random-input-len 7", "http://a --dataset sonnet");
@@ -150,6 +155,91 @@ fn a_whole_command_of_vllm_is_understood_with_what_it_does_unasked() {
 }
 
 #[test]
+fn options_of_datasets_have_our_names_and_count_for_their_dataset() {
+    check("http://a --random-batch-size 1 --common-prefix-len 7", "http://a --dataset-option random-prefix-len=7");
+    check("http://a --prefix-repetition-prefix-len 7", "http://a");
+    check(
+        "http://a --dataset prefix-repetition --prefix-repetition-prefix-len 7",
+        "http://a --dataset prefix-repetition --dataset-option prefix-repetition-prefix-len=7",
+    );
+    check(
+        "http://a --dataset-path f.json --no-oversample",
+        "http://a --dataset f.json --dataset-option no-oversample=true",
+    );
+    check("http://a --dataset-name random --dataset-path f.json", "http://a --dataset random");
+    let shared = meant(
+        "python3 -m sglang.bench_serving --dataset-name generated-shared-prefix --gsp-num-groups 4 \
+         --gsp-prompts-per-group 8 --gsp-system-prompt-len 100 --gsp-group-distribution uniform --gsp-ordered",
+    );
+    for part in [
+        "--dataset shared-prefix",
+        "--requests 32",
+        "prefix-repetition-num-prefixes=4",
+        "prefix-repetition-prefix-len=100",
+        "prefix-repetition-suffix-len=128",
+        "--output-len 256",
+        "disable-shuffle=true",
+    ] {
+        assert!(shared.contains(part), "{part}: {shared}");
+    }
+    let image = meant("http://a --dataset-name image --image-resolution 512x768 --image-count 2");
+    assert_eq!(
+        image,
+        "http://a --dataset image --dataset-option image-width=768 --dataset-option image-height=512 \
+         --dataset-option image-count=2"
+    );
+}
+
+#[test]
+fn what_was_typed_wins_over_what_a_client_does_unasked() {
+    let lengths = |line: &str| {
+        let workload = parsed(line).workload;
+        (workload.input_len, workload.output_len)
+    };
+    let short = (Some(50), Some(5));
+    assert_eq!(lengths("vllm bench serve --input-len 50 --output-len 5"), short);
+    assert_eq!(lengths("vllm bench serve --dataset-name sonnet --input-len 50 --output-len 5"), short);
+    assert_eq!(lengths("vllm bench serve --input-len 50"), (Some(50), Some(128)));
+    assert_eq!(lengths("--input-len 50 --output-len 5 -- vllm bench serve --model m"), short);
+    // A flag that counts for another dataset says nothing.
+    assert_eq!(lengths("vllm bench serve --sonnet-input-len 50"), (Some(1024), Some(128)));
+    let prefix = meant(
+        "--dataset-option prefix-repetition-prefix-len=5 -- vllm bench serve --dataset-name prefix_repetition \
+         --output-len 3",
+    );
+    assert!(!prefix.contains("prefix-len=256") && prefix.contains("--output-len 3"), "{prefix}");
+}
+
+#[test]
+fn a_result_without_a_name_has_the_one_that_its_client_gives() {
+    let name = |line: &str| parsed(line).output.out.unwrap().to_str().unwrap().to_owned();
+    let name_of =
+        name("vllm bench serve --model a/m --save-result --result-dir r --request-rate 5 --max-concurrency 3");
+    assert!(name_of.starts_with("r/openai-5.0qps-concurrency3-m-2"), "{name_of}");
+    let unbounded = name("http://a --model m --backend vllm --save-result");
+    assert!(unbounded.starts_with("vllm-infqps-m-2"), "{unbounded}");
+}
+
+#[test]
+fn our_own_flags_may_follow_a_pasted_command() {
+    let line = "vllm bench serve --model m --num-prompts 3 --goodput ttft:5 tpot:6 --json o.json --html p.html \
+                --explain-flags --dry-run -q --disable-tqdm --records=r.jsonl --warm-up 2";
+    for line in [line.to_owned(), format!("-- {line}"), format!("'{line}'")] {
+        let args = parsed(&line);
+        assert!(args.explain_flags && args.dry_run && args.output.no_live, "{line}");
+        assert_eq!(args.output.json_file.as_deref(), Some(std::path::Path::new("o.json")));
+        assert!(args.output.html.is_some() && args.output.records.is_some());
+        assert_eq!(args.measuring.goodput.as_deref(), Some("ttft:5 tpot:6"));
+        assert_eq!(args.workload.requests, Some(3));
+        assert!(meant(&line).contains("--quiet"), "{line}");
+    }
+    // A flag that the client has too is the client's.
+    assert_eq!(parsed("vllm bench serve --model m --seed 4 --csv m.csv").workload.seed, 4);
+    refused("vllm bench serve --model m --extra-body top_p=0.5", "of another kind");
+    refused("vllm bench serve --model m --jsn o.json", "did you mean");
+}
+
+#[test]
 fn a_whole_command_of_sglang_has_its_own_ratio_and_port() {
     let line = "python3 -m sglang.bench_serving --backend sglang --dataset-name random-ids --random-input-len 32 \
                 --random-output-len 64 --random-range-ratio 0.5 --num-prompts 8 --max-concurrency 2 --model m";
@@ -168,6 +258,10 @@ fn what_is_unknown_or_impossible_is_said() {
     refused("http://a --num-prompt 5", "did you mean `--num-prompts`?");
     refused("http://a --concurency 5", "did you mean `--concurrency`?");
     refused("http://a --profile", "a profiler changes what is measured");
+    refused("http://a --use-beam-search", "controlled by the load client");
+    refused("http://a --extra-body '{\"n\": 2}'", "controlled by the load client");
+    refused("http://a --dataset-name sharegpt", "`--dataset-path FILE`");
+    refused("http://a --random-batch-size 4", "each request has one prompt");
     refused("http://a --disable-stream", "without a stream there is no first token");
     refused("http://a --dataset-name hf", "this dataset isn't read here");
     refused("http://a --backend tgi", "isn't spoken here");
@@ -175,9 +269,16 @@ fn what_is_unknown_or_impossible_is_said() {
     refused("http://a --num-prompts many", "of another kind");
     refused("http://a --request-rate -1", "above 0");
     refused("-- vllm bench throughput --model m", "no client that loads a running server");
+    refused("python3 benchmarks/multi_turn/benchmark_serving_multi_turn.py -i f.json", "`--dataset sessions`");
     refused("-- vlm bench serve", "no client of that name");
     refused("vllm bench serve --num-promts 3", "did you mean `--num-prompts`?");
     refused("http://a --goodput ttft:5 x:y", "limits in milliseconds");
+}
+
+#[test]
+fn a_flag_that_is_far_from_any_is_not_suggested() {
+    let error = understand(words("http://a --frobnicate 5")).expect_err("no such flag");
+    assert!(!error.to_string().contains("did you mean"), "{error}");
 }
 
 #[test]

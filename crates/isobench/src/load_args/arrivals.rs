@@ -22,6 +22,14 @@ pub(crate) enum ArrivalError {
         /// The kind of arrival.
         kind: &'static str,
     },
+    /// Both loops are asked for.
+    #[error(
+        "`--rate` and `--concurrency` don't go together: the most requests under way at a rate are `--max-in-flight {concurrency}`"
+    )]
+    BothLoops {
+        /// The concurrency.
+        concurrency: u32,
+    },
     /// A flag is of the open loop.
     #[error("`{flag}` counts for open loops only: give `--rate` or another `--arrival`")]
     OpenOnly {
@@ -35,6 +43,9 @@ pub(crate) enum ArrivalError {
 /// # Errors
 /// Returns which flags contradict each other.
 pub(crate) fn arrival(args: &ArrivalArgs, concurrency: u32) -> Result<Arrival, ArrivalError> {
+    if let (Some(concurrency), Some(_)) = (args.concurrency, args.rate) {
+        return Err(ArrivalError::BothLoops { concurrency });
+    }
     let arrival = match (&args.arrival, args.rate) {
         (None | Some(ArrivalArg::Closed), None) => {
             if args.burstiness.is_some() {
@@ -115,6 +126,12 @@ mod tests {
         check("--rate 5 --burstiness 0.5", Ok(Arrival::Open { rate_per_s: 5.0, burstiness: 0.5 }));
         check("--rate 5 --arrival constant", Ok(Arrival::Constant { rate_per_s: 5.0 }));
         check("--arrival bursts:5/2", Ok(Arrival::Bursts { size: 5, period_s: 2.0 }));
+        check(
+            "--rate 5 --concurrency 3",
+            Err(
+                "`--rate` and `--concurrency` don't go together: the most requests under way at a rate are `--max-in-flight 3`",
+            ),
+        );
         check("--arrival poisson", Err("`--arrival poisson` needs a rate: give `--rate PER_SECOND`"));
         check("--arrival trace --rate 2", Err("`--rate` doesn't go with `--arrival trace`: leave one of the two out"));
         check("--burstiness 2", Err("`--burstiness` counts for open loops only: give `--rate` or another `--arrival`"));

@@ -173,7 +173,7 @@ const NAMES: &[&str] = &[
     "sharegpt",
     "sonnet",
     "custom",
-    "prefix_repetition",
+    "prefix-repetition",
     "prefix-tree",
     "sessions",
     "image",
@@ -199,14 +199,14 @@ pub(crate) fn open(
         "sharegpt" => Box::new(sharegpt::ShareGpt::open(&mut options, context)?),
         "sonnet" => Box::new(sonnet::Sonnet::open(&mut options, context)?),
         "custom" => Box::new(custom::Custom::open(&mut options, context)?),
-        "prefix_repetition" => Box::new(prefixes::Repetition::open(&mut options, context)?),
+        // A second name is vLLM's.
+        "prefix-repetition" | "prefix_repetition" => Box::new(prefixes::Repetition::open(&mut options, context)?),
         "prefix-tree" => Box::new(prefixes::Tree::open(&mut options, context)?),
         "sessions" => Box::new(sessions::Sessions::open(&mut options, context)?),
         "image" => Box::new(image::Image::open(&mut options, context)?),
         "burstgpt" => Box::new(trace(trace::Kind::BurstGpt, &mut options)?),
         "azure" => Box::new(trace(trace::Kind::Azure, &mut options)?),
         "mooncake" => Box::new(trace(trace::Kind::Mooncake, &mut options)?),
-        // The second name is vLLM's.
         "timed" | "timed_trace" => Box::new(trace(trace::Kind::Timed, &mut options)?),
         _ => {
             return Err(DatasetError::Unknown {

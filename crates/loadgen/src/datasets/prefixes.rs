@@ -1,4 +1,4 @@
-//! Prompts that share what they begin with: `prefix_repetition`, some prefixes again and again, and `prefix-tree`, paths
+//! Prompts that share what they begin with: `prefix-repetition`, some prefixes again and again, and `prefix-tree`, paths
 //! through a tree whose nodes are text.
 
 use super::{Context, DatasetError, ExactText, Maker, Options, Source};
@@ -34,7 +34,7 @@ impl Shared {
     }
 }
 
-/// `prefix_repetition`.
+/// `prefix-repetition`.
 pub(super) struct Repetition {
     maker: Maker,
     shared: Shared,
@@ -59,7 +59,7 @@ impl Repetition {
         if prefix + suffix == 0 {
             return Err(options.refuse("prefix-repetition-suffix-len", suffix, "at least 1 where there is no prefix"));
         }
-        let tokenizer = context.tokenizer("prefix_repetition")?;
+        let tokenizer = context.tokenizer("prefix-repetition")?;
         let special = context.special_tokens(tokenizer)?;
         let maker = Maker::new(tokenizer)?;
         // Without a shuffle all requests of one prefix come together, as in vLLM.

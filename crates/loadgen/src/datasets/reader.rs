@@ -63,7 +63,8 @@ impl RowReader {
         head: u32,
     ) -> Result<Self, DatasetError> {
         let path = options.needed_path(context)?;
-        let is_shuffled = choice == Choice::Shuffled && !options.switch("disable-shuffle", false)?;
+        let may_shuffle = !options.switch("disable-shuffle", false)?;
+        let is_shuffled = choice == Choice::Shuffled && may_shuffle;
         let requests = context.requests;
         let again = if options.switch("no-oversample", false)? { Again::Refused { requests } } else { Again::Allowed };
         let bad = if options.switch("skip-bad-rows", false)? { BadRows::AreLeftOut } else { BadRows::AreErrors };

@@ -44,7 +44,7 @@ const RESERVED: [&str; 16] = [
 ];
 
 /// Returns whether the extra body must not set `field`.
-pub(crate) fn is_reserved(field: &str) -> bool {
+pub fn is_reserved(field: &str) -> bool {
     RESERVED.contains(&field)
 }
 

@@ -23,7 +23,7 @@ use isobench_schema::workload::{Api, TokenCounter, Workload};
 use serde::{Deserialize, Serialize};
 
 use bodies::{Bodies, Span};
-pub(crate) use body::is_reserved;
+pub use body::is_reserved;
 pub use error::ScheduleError;
 pub use phases::Schedules;
 pub use request::{Content, Request};

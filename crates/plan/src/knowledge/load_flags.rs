@@ -26,6 +26,10 @@ pub enum Part {
     Dataset,
     /// How long random prompts and their answers are.
     RandomLengths,
+    /// How large generated images are.
+    ImageSize,
+    /// How many requests share prefixes.
+    SharedPrefix,
     /// Whether answers go on past their end.
     EndOfSequence,
     /// When requests are sent.
@@ -43,8 +47,7 @@ struct Row {
     names: Vec<String>,
     becomes: Option<String>,
     body: Option<String>,
-    #[serde(default)]
-    dataset_option: bool,
+    dataset_option: Option<String>,
     part_of: Option<Part>,
     ignored: Option<String>,
     refused: Option<String>,
@@ -52,6 +55,8 @@ struct Row {
     of_datasets: Vec<String>,
     #[serde(default)]
     values: BTreeMap<String, String>,
+    #[serde(default)]
+    harmless: Vec<String>,
     note: Option<String>,
 }
 
@@ -62,8 +67,8 @@ pub enum Meaning {
     Becomes(String),
     /// A field of each request's body; an empty name: all fields of its object.
     Body(String),
-    /// An option of the dataset, by the same name.
-    DatasetOption,
+    /// An option of the dataset; an empty name: the same name.
+    DatasetOption(String),
     /// A part of what several flags say together.
     PartOf(Part),
     /// Nothing that is measured, and why.
@@ -83,6 +88,8 @@ pub struct LoadFlag {
     pub of_datasets: Vec<String>,
     /// What its values become; empty: they stay as they are.
     pub values: BTreeMap<String, String>,
+    /// With these values a refused flag changes nothing.
+    pub harmless: Vec<String>,
     /// What differs all the same.
     pub note: Option<String>,
 }
@@ -124,7 +131,7 @@ impl LoadFlags {
         match &self.get(name)?.meaning {
             Meaning::Body(field) => Some(field),
             Meaning::Becomes(_)
-            | Meaning::DatasetOption
+            | Meaning::DatasetOption(_)
             | Meaning::PartOf(_)
             | Meaning::Ignored(_)
             | Meaning::Refused(_) => None,
@@ -134,17 +141,29 @@ impl LoadFlags {
 
 impl From<Row> for LoadFlag {
     fn from(row: Row) -> Self {
-        let Row { names, becomes, body, dataset_option, part_of, ignored, refused, of_datasets, values, note } = row;
+        let Row {
+            names,
+            becomes,
+            body,
+            dataset_option,
+            part_of,
+            ignored,
+            refused,
+            of_datasets,
+            values,
+            harmless,
+            note,
+        } = row;
         let meaning = None
             .or(becomes.map(Meaning::Becomes))
             .or(body.map(Meaning::Body))
-            .or(dataset_option.then_some(Meaning::DatasetOption))
+            .or(dataset_option.map(Meaning::DatasetOption))
             .or(part_of.map(Meaning::PartOf))
             .or(ignored.map(Meaning::Ignored))
             .or(refused.map(Meaning::Refused));
         // A test reads every row, so that a program with a row without a meaning is never built.
         let meaning = meaning.unwrap_or_else(|| unreachable!("knowledge/load-flags.toml: {names:?} has no meaning"));
-        Self { names, meaning, of_datasets, values, note }
+        Self { names, meaning, of_datasets, values, harmless, note }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isobench_loadgen::schedule::{Resources, Schedule};
+use isobench_loadgen::schedule::{DatasetError, Resources, Schedule, ScheduleError};
 use isobench_loadgen::tokenizer::Tokenizer;
 use isobench_schema::record::Phase;
 use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
@@ -66,7 +66,7 @@ impl Asked {
         }
         // What can't be sent whatever the server says is refused before it is asked.
         let one = Workload { requests: 1, ..unasked.workload.clone() };
-        Schedule::new(&one, unasked.seed, Phase::Measure, &resources).exit(Exit::Usage)?;
+        Schedule::new(&one, unasked.seed, Phase::Measure, &resources).map_err(unsendable)?;
         let Probed { api, probe: found } =
             probe(server, &apis, Duration::from_secs_f64(args.measuring.timeout), limits, runtime)?;
         let found = Probe { has_tokenizer: resources.tokenizer.is_some(), ..found };
@@ -153,6 +153,16 @@ impl Asked {
         context.print_json(&shown)?;
         Ok(Exit::Success)
     }
+}
+
+/// Returns the command's error for requests that can't be made, with the flag that helps.
+pub(super) fn unsendable(error: ScheduleError) -> CommandError {
+    let needs_tokenizer = matches!(error, ScheduleError::Dataset(DatasetError::MissingTokenizer { .. }));
+    let error = CommandError::from_error(Exit::Usage, error);
+    if needs_tokenizer {
+        return error.hint("give `--tokenizer DIR`, the folder with the model's `tokenizer.json`");
+    }
+    error
 }
 
 /// Returns whether nothing is left to be asked of the server.

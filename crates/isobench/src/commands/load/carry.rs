@@ -28,7 +28,7 @@ use isobench_schema::workload::TokenCounter;
 use tokio::runtime::Runtime;
 
 use super::super::{Context, cache_folder};
-use super::asked::Asked;
+use super::asked::{Asked, unsendable};
 use super::outputs;
 use super::recording::Recording;
 use super::server::Server;
@@ -397,11 +397,11 @@ fn schedules(asked: &Asked) -> Result<Schedules, CommandError> {
     let cache = cache_folder(None).ok().map(|folder| Cache::open(&folder.join("prepared")));
     match cache {
         Some(Ok(cache)) => {
-            let prepared = cache.schedules(&asked.workload, asked.seed, &asked.resources).exit(Exit::Usage)?;
+            let prepared = cache.schedules(&asked.workload, asked.seed, &asked.resources).map_err(unsendable)?;
             Ok(prepared.schedules)
         }
         // Without a cache everything is prepared anew.
-        Some(Err(_)) | None => Schedules::new(&asked.workload, asked.seed, &asked.resources).exit(Exit::Usage),
+        Some(Err(_)) | None => Schedules::new(&asked.workload, asked.seed, &asked.resources).map_err(unsendable),
     }
 }
 

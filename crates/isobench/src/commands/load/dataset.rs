@@ -16,9 +16,9 @@ const LOOKED_AT: u64 = 4096;
 
 /// Names of sources that are the same thing.
 const OTHER_NAMES: &[(&str, &str)] = &[
-    ("prefix-repetition", "prefix_repetition"),
-    ("shared-prefix", "prefix_repetition"),
-    ("generated-shared-prefix", "prefix_repetition"),
+    ("prefix_repetition", "prefix-repetition"),
+    ("shared-prefix", "prefix-repetition"),
+    ("generated-shared-prefix", "prefix-repetition"),
     ("random-ids", "random"),
     ("multi-turn", "sessions"),
 ];
@@ -85,3 +85,6 @@ fn kind(path: &Path) -> Result<&'static str, CommandError> {
             .hint("name it: `--dataset custom --dataset-option dataset-path=FILE`, or sharegpt, timed, burstgpt, mooncake, azure")
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! The result of a load in every form that was asked for.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use isobench_analysis::load_report::LoadReport;
@@ -34,10 +35,16 @@ pub(super) fn check(args: &LoadArgs) -> Result<(), CommandError> {
             CommandError::new(Exit::Usage, message).hint("give `--records FILE` too, such as `requests.jsonl.zst`")
         );
     }
-    let files = [&output.json_file, &output.out, &output.records, &output.html, &output.csv, &output.parquet];
+    // Other clients make the folder of their results.
+    if let Some(folder) = output.out.as_deref().and_then(folder).filter(|_| !args.dry_run) {
+        fs::create_dir_all(folder).map_err(|error| {
+            let message = format!("failed to make the folder `{}`", folder.display());
+            CommandError { source: Some(error.into()), ..CommandError::new(Exit::Usage, message) }
+        })?;
+    }
+    let files = [&output.json_file, &output.records, &output.html, &output.csv, &output.parquet];
     for file in files.into_iter().flatten() {
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        if let Some(folder) = folder(file).filter(|folder| !folder.is_dir()) {
             let message =
                 format!("`{}` can't be written: the folder `{}` isn't there", file.display(), folder.display());
             return Err(CommandError::new(Exit::Usage, message).hint("make the folder first"));
@@ -52,6 +59,10 @@ pub(super) fn check(args: &LoadArgs) -> Result<(), CommandError> {
 /// Returns where it can't be read.
 pub(super) fn objective(args: &LoadArgs) -> Result<Option<Objective>, CommandError> {
     args.measuring.goodput.as_deref().map(Objective::parse).transpose().exit(Exit::Usage)
+}
+
+fn folder(file: &Path) -> Option<&Path> {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty())
 }
 
 fn is_by_request(path: &Path) -> bool {
@@ -78,6 +89,8 @@ pub(super) fn write(args: &LoadArgs, report: &LoadReport, context: Context) -> R
     let foreign = output.format.map(|format| foreign(args, report, format));
     let mut is_said = false;
     match (&foreign, &output.out) {
+        // A file of SGLang's client has a line for each load.
+        (Some(text), Some(path)) if output.format == Some(ResultFormatArg::Sglang) => append(path, text)?,
         (Some(text), Some(path)) => put(path, text)?,
         (Some(text), None) => {
             context.terminal.data(&(text.trim_end().to_owned() + "\n"));
@@ -109,10 +122,18 @@ pub(super) fn show(args: &LoadArgs, result: &LoadResult, context: Context, is_sa
 }
 
 fn put(path: &Path, text: &str) -> Result<(), CommandError> {
-    fs::write(path, text).map_err(|error| {
-        let message = format!("failed to write `{}`", path.display());
-        CommandError { source: Some(error.into()), ..CommandError::new(Exit::Machine, message) }
-    })
+    fs::write(path, text).map_err(|error| unwritten(path, error))
+}
+
+fn append(path: &Path, text: &str) -> Result<(), CommandError> {
+    let line = text.trim_end().to_owned() + "\n";
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.and_then(|mut file| file.write_all(line.as_bytes())).map_err(|error| unwritten(path, error))
+}
+
+fn unwritten(path: &Path, error: io::Error) -> CommandError {
+    let message = format!("failed to write `{}`", path.display());
+    CommandError { source: Some(error.into()), ..CommandError::new(Exit::Machine, message) }
 }
 
 /// Returns the result as another tool writes it.

@@ -33,7 +33,10 @@ impl Server {
         let endpoint = endpoint(&args.server, url)?.with_headers(headers(&args.server)).exit(Exit::Usage)?;
         let served = match &args.server.model {
             Some(model) => Served { model: model.clone(), max_model_len: None },
-            None => runtime.block_on(limits.over(discover(&endpoint, DISCOVERY)))?.map_err(unknown_model)?,
+            None => {
+                let found = runtime.block_on(limits.over(discover(&endpoint, DISCOVERY)))?;
+                found.map_err(|error| unknown_model(url, error))?
+            }
         };
         let mut target = Target::new(endpoint, served.model);
         if let Some(path) = &args.server.endpoint {
@@ -84,7 +87,8 @@ fn headers(args: &ServerArgs) -> Vec<(String, String)> {
     headers
 }
 
-fn unknown_model(error: DiscoverModelError) -> CommandError {
-    CommandError::from_error(Exit::Usage, error)
+fn unknown_model(url: &str, error: DiscoverModelError) -> CommandError {
+    let error = CommandError::from_error(Exit::Usage, error);
+    CommandError { message: format!("`{url}`: {}", error.message), ..error }
         .hint("is the server up? `--model NAME` asks for a model without this question")
 }

@@ -121,7 +121,7 @@ fn prompts(sent: &[(Entry, Value)]) -> Vec<&str> {
 fn an_unknown_dataset_is_refused_with_those_that_there_are() {
     assert_eq!(
         Scene::new("sharegtp", 1).refusal(),
-        "there is no dataset `sharegtp`: the names are `random`, `sharegpt`, `sonnet`, `custom`, `prefix_repetition`, \
+        "there is no dataset `sharegtp`: the names are `random`, `sharegpt`, `sonnet`, `custom`, `prefix-repetition`, \
          `prefix-tree`, `sessions`, `image`, `burstgpt`, `azure`, `mooncake`, `timed`"
     );
 }
