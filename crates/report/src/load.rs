@@ -1,5 +1,6 @@
 //! Pages of one load: terminal, HTML, CSV, the live view, and how a command line was understood.
 
+mod against;
 mod checks;
 pub mod csv;
 pub mod flags;

@@ -2,13 +2,12 @@
 
 use isobench_schema::failure::FailureClass;
 use isobench_schema::load_checks::{
-    Audit, AuditVerdict, Bounds, Difference, Flow, FlowState, FullLoop, Halves, LittlesLaw, PairedMetric, RateBounds,
-    SearchEnd, Spread, SteadyState, StepState, SweepBy, SweepReport, WarmUp,
+    Audit, AuditVerdict, Bounds, Flow, FlowState, FullLoop, Halves, LittlesLaw, RateBounds, SearchEnd, Spread,
+    SteadyState, StepState, SweepBy, SweepReport, WarmUp,
 };
-use isobench_schema::load_result::{LoadResult, Paired};
+use isobench_schema::load_result::LoadResult;
 use isobench_schema::workload::Arrival;
 
-use super::rows::LATENCIES;
 use crate::number::{counted, percent, significant};
 use crate::text::clean;
 use crate::words::Tone;
@@ -168,55 +167,6 @@ fn between(bounds: Bounds) -> String {
 
 fn between_changes(bounds: Bounds) -> String {
     format!("[{}, {}]", change(bounds.low), change(bounds.high))
-}
-
-/// Returns a difference with its interval in percent.
-pub(crate) fn difference(found: &Difference) -> String {
-    let part = |value: f64| change(value).trim_end_matches(" %").to_owned();
-    let around = found.interval.map_or_else(
-        || "[unknown: slices depend on each other]".to_owned(),
-        |bounds| format!("[{}, {}]", part(bounds.low), part(bounds.high)),
-    );
-    format!("{} {around}", change(found.change))
-}
-
-/// One metric of paired mode.
-pub(crate) struct PairedRow<'r> {
-    pub(crate) metric: &'r str,
-    /// Its values at both servers, of the mean for a latency.
-    pub(crate) values: [Option<f64>; 2],
-    pub(crate) found: &'r PairedMetric,
-}
-
-/// Returns what was compared: throughputs, then latencies in the order of a page. Content and chunks are left out where they
-/// say the same as tokens.
-pub(crate) fn paired_rows(paired: &Paired) -> Vec<PairedRow<'_>> {
-    let values = |name: &str| {
-        let mean = format!("mean_{name}_ms");
-        paired.metrics.each_ref().map(|of| of.get(name).or_else(|| of.get(&mean)).copied())
-    };
-    let found = |name: &str| paired.checks.metrics.get(name);
-    let is_same = |name: &str, other: &str| found(name).is_some() && found(name) == found(other);
-    let mut rows: Vec<PairedRow<'_>> = paired
-        .checks
-        .metrics
-        .iter()
-        .map(|(name, found)| PairedRow { metric: name, values: values(name), found })
-        .filter(|row| {
-            !(row.metric == "ttfc" && is_same("ttfc", "ttft") || row.metric == "icl" && is_same("icl", "itl"))
-        })
-        .collect();
-    rows.sort_by_key(|row| LATENCIES.iter().position(|(name, _)| *name == row.metric));
-    rows
-}
-
-/// Returns why a metric wasn't compared; `None` if it was.
-pub(crate) fn not_compared(found: &PairedMetric) -> Option<String> {
-    match found {
-        PairedMetric::TooFew { pairs, needed } => Some(format!("too few pairs: {pairs} of the {needed} needed")),
-        PairedMetric::Fixed { reason } => Some(format!("not compared: {}", clean(reason))),
-        PairedMetric::Compared { .. } => None,
-    }
 }
 
 /// Returns what was raised in a search, with its unit.

@@ -7,8 +7,8 @@ use isobench_schema::load_checks::{PairedMetric, SweepReport};
 use isobench_schema::load_result::{LoadInterval, LoadResult, Paired, Validity};
 use isobench_schema::workload::Arrival;
 
-use super::checks;
 use super::rows::{LATENCIES, LatencyName, latency_name, statistic_order};
+use super::{against, checks};
 use crate::number::{counted, duration, percent, significant};
 use crate::terminal::Style;
 use crate::terminal::table::{Cell, Column, Layout, table};
@@ -230,33 +230,66 @@ fn differences(out: &mut String, result: &LoadResult, paired: &Paired, style: St
         Column { title: "metric", layout: Layout::Word },
         number("first"),
         number("second"),
-        number("change of the mean"),
-        number("of the typical request"),
+        number("change"),
+        number("typical request"),
     ];
-    let found = checks::paired_rows(paired);
-    let row = |row: &checks::PairedRow<'_>| {
-        let PairedMetric::Compared { by_time, by_pair, .. } = row.found else { return None };
-        let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), significant);
-        let [a, b] = row.values.map(value);
-        let typical = by_pair.as_ref().map_or_else(|| "–".to_owned(), checks::difference);
-        let cells = [a, b, checks::difference(by_time), typical];
-        Some(std::iter::once(clean(row.metric)).chain(cells).map(Cell::plain).collect())
+    let found = against::paired_rows(paired);
+    let value = |value: Option<f64>| Cell::plain(value.map_or_else(|| "–".to_owned(), significant));
+    let bare = |change: Option<f64>| change.map_or_else(|| "–".to_owned(), checks::change);
+    let row = |row: &against::PairedRow<'_>| {
+        let (mean, typical) = match row.found {
+            PairedMetric::Compared { by_time, by_pair, .. } => {
+                (against::difference(by_time), by_pair.as_ref().map_or_else(|| "–".to_owned(), against::difference))
+            }
+            PairedMetric::TooFew { .. } | PairedMetric::TooFewSlices { .. } | PairedMetric::Fixed { .. } => {
+                (bare(row.bare_change()), "–".to_owned())
+            }
+        };
+        let values = row.values.map(value).into_iter();
+        let cells = values.chain([mean, typical].map(Cell::plain));
+        let name = match row.metric {
+            "request_throughput" => "req/s".to_owned(),
+            "output_throughput" => "tok/s".to_owned(),
+            metric => clean(metric),
+        };
+        std::iter::once(Cell::plain(name)).chain(cells).collect()
     };
-    let rows: Vec<Vec<Cell>> = found.iter().filter_map(row).collect();
-    if !rows.is_empty() {
-        table(out, &columns, &rows, style);
+    let rows: Vec<Vec<Cell>> = found.iter().map(row).collect();
+    table(out, &columns, &rows, style);
+    if found.iter().any(|row| matches!(row.found, PairedMetric::Compared { .. })) {
         style.paragraph(
             out,
             "  ",
             "in brackets: 95 %, over slices of time for the mean, over pairs for the typical request",
         );
     }
-    for row in &found {
-        if let Some(why) = checks::not_compared(row.found) {
-            style.paragraph(out, "  ", &format!("{}: {why}", clean(row.metric)));
-        }
+    if found.iter().any(|row| against::is_dependent(row.found)) {
+        style.paragraph(out, "  ", "[unknown]: neighbouring slices of time depend on each other");
+    }
+    for why in against::reasons(&found) {
+        style.paragraph(out, "  ", &why);
     }
     style.paragraph(out, "  ", &clean(&paired.checks.note));
+    both(out, paired, style);
+}
+
+/// Adds the numbers of both servers beside those that are compared.
+fn both(out: &mut String, paired: &Paired, style: Style) {
+    let number = |title| Column { title, layout: Layout::Number };
+    let columns =
+        [Column { title: "number", layout: Layout::Word }, number("first"), number("second"), number("change")];
+    let row = |row: against::BothRow| {
+        let value =
+            |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| count_or_number(&row.name, value));
+        let change = row.change.map_or_else(|| "–".to_owned(), checks::change);
+        let cells = row.values.map(value).into_iter().chain([change]);
+        std::iter::once(row.name.clone()).chain(cells).map(Cell::plain).collect()
+    };
+    let rows: Vec<Vec<Cell>> = against::both_rows(paired).into_iter().map(row).collect();
+    if !rows.is_empty() {
+        out.push('\n');
+        table(out, &columns, &rows, style);
+    }
 }
 
 fn search(out: &mut String, found: &SweepReport, style: Style) {

@@ -115,8 +115,14 @@ fn the_page_has_every_plot() {
     }
     let html = page(&paired(), &Options::default());
     check_page(&html);
-    for text in ["single-launch, exploratory", "−5.00 %", "too few pairs: 12 of the 80 needed", "ttft, typical request"]
-    {
+    for text in [
+        "single-launch, exploratory",
+        "−5.00 %",
+        "no interval: 12 requests were answered by both, and 80 are needed",
+        "the load has 7 slices of time",
+        "+31.00 %",
+        "ttft, typical request",
+    ] {
         assert!(html.contains(text), "{text}: {html}");
     }
 }

@@ -287,7 +287,11 @@ pub(crate) fn paired() -> LoadResult {
                 ("ttft".to_owned(), compared(difference(-0.05, 0.021), difference(-0.047, 0.008))),
                 ("tpot".to_owned(), compared(difference(0.002, 0.004), difference(0.0015, 0.003))),
                 ("itl".to_owned(), compared(dependent, difference(0.1, 0.02))),
-                ("ttfc".to_owned(), PairedMetric::TooFew { pairs: 12, needed: 80 }),
+                ("ttfc".to_owned(), PairedMetric::TooFew { pairs: 12, needed: 80, change: Some(0.31) }),
+                (
+                    "e2el".to_owned(),
+                    PairedMetric::TooFewSlices { pairs: 100, slices: 7, needed: 20, change: Some(-0.05) },
+                ),
                 (
                     "output_throughput".to_owned(),
                     PairedMetric::Fixed { reason: "the arrivals fix the throughput of both servers".to_owned() },

@@ -93,6 +93,7 @@ pub(super) struct Carrier<'a> {
     client: Client,
     recording: Recording,
     warmed_up: Option<WarmUp>,
+    scraper: Option<Scraper>,
 }
 
 impl<'a> Carrier<'a> {
@@ -119,7 +120,7 @@ impl<'a> Carrier<'a> {
         let header = clock.header(asked.seed, schedules.digest());
         let recording = Recording::create(records, header, LoadReader::new(options)).exit(Exit::Usage)?;
         let client = Client::new(server.target.clone(), load_options(args, asked), clock, limits.stop.clone());
-        Ok(Self { args, server, asked, limits, context, schedules, clock, client, recording, warmed_up: None })
+        Ok(Self { args, server, asked, limits, context, schedules, clock, client, recording, warmed_up: None, scraper: None })
     }
 
     /// Sends everything; returns what the records tell.
@@ -134,7 +135,7 @@ impl<'a> Carrier<'a> {
         self.finish()
     }
 
-    /// Warms the server up, and empties its cache where that is asked for.
+    /// Warms the server up, empties its cache where that is asked for, and begins to look at its metrics.
     ///
     /// # Errors
     /// As [`Carrier::carry`].
@@ -143,6 +144,7 @@ impl<'a> Carrier<'a> {
         if self.args.server.reset_prefix_cache {
             self.reset_cache().await?;
         }
+        self.scraper = self.scraper()?;
         Ok(())
     }
 
@@ -151,20 +153,18 @@ impl<'a> Carrier<'a> {
     /// # Errors
     /// As [`Carrier::carry`].
     pub(super) async fn measure(&mut self) -> Result<(), CommandError> {
-        let scraper = self.scraper()?;
         let sending = self.asked.duration.map_or_else(Sending::all, Sending::within);
-        self.phase(Phase::Measure, &sending, |_record| {}).await?;
-        for sample in scraper.map(Scraper::stop).unwrap_or_default() {
-            self.recording.server(sample).exit(Exit::Machine)?;
-        }
-        Ok(())
+        self.phase(Phase::Measure, &sending, |_record| {}).await
     }
 
-    /// Returns what the records tell.
+    /// Ends looking at the server's metrics; returns what the records tell.
     ///
     /// # Errors
     /// As [`Carrier::carry`].
-    pub(super) fn finish(self) -> Result<LoadReport, CommandError> {
+    pub(super) fn finish(mut self) -> Result<LoadReport, CommandError> {
+        for sample in self.scraper.take().map(Scraper::stop).unwrap_or_default() {
+            self.recording.server(sample).exit(Exit::Machine)?;
+        }
         let facts = LoadFacts {
             urls: vec![self.server.url.clone()],
             model: self.server.target.model().to_owned(),
