@@ -7,6 +7,8 @@ pub mod flags;
 pub mod html;
 pub mod live;
 mod rows;
+mod sent;
+mod server;
 pub mod terminal;
 
 pub use rows::{MetricRow, metric_rows};

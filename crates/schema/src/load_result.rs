@@ -89,6 +89,9 @@ pub struct LoadResult {
     /// Percentiles that the number of requests is too small for; they have no value in `metrics`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub too_few: Vec<String>,
+    /// How many requests each percentile in `too_few` needs, by its name such as `p99`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requests_needed: BTreeMap<String, u64>,
     /// How many requests were good enough, where an objective was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<Goodput>,

@@ -31,6 +31,8 @@ pub(super) struct Table {
     pub(super) metrics: BTreeMap<String, f64>,
     pub(super) intervals: BTreeMap<String, LoadInterval>,
     pub(super) too_few: Vec<String>,
+    /// The requests that each percentile needs that there were too few for.
+    pub(super) requests_needed: BTreeMap<String, u64>,
     pub(super) distributions: BTreeMap<String, Histogram>,
     percentiles: Vec<f64>,
 }
@@ -111,10 +113,12 @@ impl Table {
             if is_median {
                 self.put(format!("median_{name}_ms"), *value, *around);
             }
-            if is_median || enough_for_quantile(percentile / 100.0).is_some_and(|enough| requests >= enough) {
+            let enough = enough_for_quantile(percentile / 100.0);
+            if is_median || enough.is_some_and(|enough| requests >= enough) {
                 self.put(key, *value, *around);
             } else {
                 self.too_few.push(key);
+                self.requests_needed.extend(enough.map(|enough| (format!("p{percentile}"), enough)));
             }
         }
     }

@@ -51,7 +51,8 @@ pub(crate) fn audit_lines(audit: &Audit) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(audit.busy_share.map(|share| format!("busiest thread busy {}", percent(share))));
     parts.extend(audit.waited_share.map(|share| format!("waited for a processor {}", percent(share))));
-    parts.extend([counted(audit.workers, "worker"), counted(audit.connections, "connection")]);
+    parts
+        .extend([counted(audit.workers, "worker"), counted(audit.connections, "connection") + " opened in the window"]);
     parts.extend((audit.reconnects > 0).then(|| counted(audit.reconnects, "reconnect")));
     parts.extend(audit.retransmits.map(|times| counted(times, "retransmit")));
     lines.push(parts.join(", "));
@@ -190,8 +191,16 @@ pub(crate) fn search_lines(found: &SweepReport) -> Vec<String> {
     let mut lines = Vec::new();
     lines.push(match (found.highest_sustained, found.lowest_not_sustained) {
         (Some(low), Some(high)) => format!("sustains {}, and not {}", level(low), level(high)),
-        (Some(low), None) => format!("sustains {}, the highest level that was tried", level(low)),
-        (None, Some(high)) => format!("doesn't sustain {}, nor any level that was tried below", level(high)),
+        (Some(low), None) => match found.steps.iter().map(|step| step.level).reduce(f64::max) {
+            Some(highest) if highest > low => {
+                format!("sustains {}; higher ones up to {} were tried and say nothing", level(low), level_name(highest))
+            }
+            Some(_) | None => format!("sustains {}, the highest level that was tried", level(low)),
+        },
+        (None, Some(high)) if found.steps.iter().all(|step| step.level >= high) => {
+            format!("doesn't sustain {}, the lowest level that was tried", level(high))
+        }
+        (None, Some(high)) => format!("doesn't sustain {}; lower ones were tried and say nothing", level(high)),
         (None, None) => "no level says whether it is sustained".to_owned(),
     });
     lines.extend(found.knee.map(|knee| {
@@ -210,6 +219,11 @@ pub(crate) fn search_lines(found: &SweepReport) -> Vec<String> {
         SearchEnd::TooFew => "the search ended at a step with too few requests: give each step more",
     };
     lines.push(format!("{end}; it is of one launch"));
+    lines.push(
+        "throughputs are of the stretch in which the load was whole, times of all of the window: a level's own page has the \
+         window's throughput, which ramp and drain make lower"
+            .to_owned(),
+    );
     lines
 }
 

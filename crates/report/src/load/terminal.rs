@@ -8,7 +8,7 @@ use isobench_schema::load_result::{LoadInterval, LoadResult, Paired, Validity};
 use isobench_schema::workload::Arrival;
 
 use super::rows::{LATENCIES, LatencyName, latency_name, statistic_order};
-use super::{against, checks};
+use super::{against, checks, sent, server as says};
 use crate::number::{counted, duration, percent, significant};
 use crate::terminal::Style;
 use crate::terminal::table::{Cell, Column, Layout, table};
@@ -25,11 +25,7 @@ pub fn summary(result: &LoadResult, style: Style) -> String {
     facts(&mut out, result, style);
     latencies(&mut out, result, style);
     if !result.too_few.is_empty() {
-        style.paragraph(
-            &mut out,
-            "  ",
-            "n too small: there were too few requests for this percentile to be an estimate",
-        );
+        style.paragraph(&mut out, "  ", &format!("n too small: {}", too_few(result)));
     }
     if let Some(paired) = &result.paired {
         differences(&mut out, result, paired, style);
@@ -40,6 +36,16 @@ pub fn summary(result: &LoadResult, style: Style) -> String {
     rest(&mut out, result, style);
     server(&mut out, result, style);
     out
+}
+
+/// Returns why percentiles are left out, and how many requests each of them needs.
+pub(crate) fn too_few(result: &LoadResult) -> String {
+    let mut needed: Vec<(&String, u64)> =
+        result.requests_needed.iter().map(|(percentile, count)| (percentile, *count)).collect();
+    needed.sort_by_key(|(_, count)| *count);
+    let needed: Vec<String> = needed.iter().map(|(percentile, count)| format!("{percentile} {count}")).collect();
+    let needs = if needed.is_empty() { String::new() } else { format!("; requests needed: {}", needed.join(", ")) };
+    format!("there were too few requests for this percentile to be an estimate{needs}")
 }
 
 /// Returns what a validity means for the reader, in one sentence.
@@ -126,6 +132,7 @@ fn facts(out: &mut String, result: &LoadResult, style: Style) {
         result.counted_by,
     );
     style.paragraph(out, "  ", &line);
+    style.paragraph(out, "  ", &sent::line(result));
     let interval =
         |name: &str| result.intervals.get(name).map(|found| format!(" {}", between(*found))).unwrap_or_default();
     let line = format!(
@@ -301,14 +308,19 @@ fn search(out: &mut String, found: &SweepReport, style: Style) {
         Column { title: "shows", layout: Layout::Word },
         number("req/s"),
         number("tok/s"),
+        number("mean TTFT"),
+        number("mean TPOT"),
     ];
+    let maybe = |value: Option<f64>| Cell::plain(value.map_or_else(|| "–".to_owned(), significant));
     let row = |step: &isobench_schema::load_checks::SweepStep| {
         let (word, tone) = checks::step(step.state);
         vec![
             Cell::plain(checks::level_name(step.level)),
             Cell { text: word.to_owned(), tone: Some(tone) },
             Cell::plain(significant(step.completed_per_s)),
-            Cell::plain(step.output_tok_per_s.map_or_else(|| "–".to_owned(), significant)),
+            maybe(step.output_tok_per_s),
+            maybe(step.mean_ttft_ms),
+            maybe(step.mean_tpot_ms),
         ]
     };
     let rows: Vec<Vec<Cell>> = found.steps.iter().map(row).collect();
@@ -363,12 +375,15 @@ fn server(out: &mut String, result: &LoadResult, style: Style) {
         .take(LISTED)
         .map(|(name, metric)| {
             let numbers = [metric.min, metric.mean, metric.max].map(|value| Cell::plain(significant(value)));
-            let grown = Cell::plain(significant(metric.last - metric.first));
-            std::iter::once(Cell::plain(clean(name))).chain(numbers).chain([grown]).collect()
+            let grown = says::grown(name, metric).map_or_else(|| "–".to_owned(), significant);
+            std::iter::once(Cell::plain(clean(name))).chain(numbers).chain([Cell::plain(grown)]).collect()
         })
         .collect();
     table(out, &columns, &rows, style);
     if result.server.len() > LISTED {
         style.paragraph(out, "  ", &format!("and {} more in the JSON", result.server.len() - LISTED));
+    }
+    if let Some(note) = says::cache_note(result) {
+        style.paragraph(out, "  ! ", &note);
     }
 }

@@ -119,6 +119,7 @@ pub(crate) fn result() -> LoadResult {
             ("output_throughput".to_owned(), interval(1250.0, 1281.0)),
         ]),
         too_few: vec!["p99_ttft_ms".to_owned(), "p99_tpot_ms".to_owned(), "p99_e2el_ms".to_owned()],
+        requests_needed: BTreeMap::from([("p99".to_owned(), 662)]),
         goodput: Some(Goodput {
             objective: "ttft<200ms".to_owned(),
             good: 590,
@@ -310,6 +311,8 @@ pub(crate) fn search() -> SweepReport {
         state,
         completed_per_s: output_tok_per_s / 64.0,
         output_tok_per_s: Some(output_tok_per_s),
+        mean_ttft_ms: Some(50.0 + level),
+        mean_tpot_ms: Some(9.0 + level / 16.0),
         littles_law,
     };
     let holds = LittlesLaw::Checked { ratio: 0.99, holds: true };

@@ -170,6 +170,7 @@ fn a_step_is_of_the_full_loop() {
     };
     let Next::Done(found) = Sweep::new(rules).unwrap().next(&[step]) else { panic!("more to run") };
     assert_eq!(found.steps[0].state, StepState::Sustained);
+    assert!(found.steps[0].mean_ttft_ms.is_some() && found.steps[0].mean_tpot_ms.is_some());
     assert!(matches!(found.steps[0].littles_law, LittlesLaw::Checked { holds: true, .. }));
 }
 
