@@ -109,9 +109,15 @@ fn check_page(html: &str) {
 fn the_page_has_every_plot() {
     let html = page(&result(), &Options::default());
     check_page(&html);
-    for text in
-        ["TTFT in ms", "ITL in ms", "Requests in flight", "Requests failed per second", "Distributions", "n too small"]
-    {
+    for text in [
+        "TTFT in ms",
+        "ITL in ms",
+        "Requests in flight",
+        "Requests failed per second",
+        "Distributions",
+        "n too small",
+        "above the axis",
+    ] {
         assert!(html.contains(text), "{text}");
     }
     let html = page(&paired(), &Options::default());
