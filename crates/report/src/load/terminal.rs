@@ -111,7 +111,8 @@ fn shown(result: &LoadResult, name: &str) -> String {
     result.metrics.get(name).map_or_else(|| "–".to_owned(), |value| count_or_number(name, *value))
 }
 
-fn count_or_number(name: &str, value: f64) -> String {
+/// Returns a number of a load: a count without digits after the point.
+pub(crate) fn count_or_number(name: &str, value: f64) -> String {
     let is_count = matches!(name, "completed" | "failed" | "max_concurrent_requests") || name.starts_with("total_");
     if is_count && name != "total_token_throughput" && value < 1e9 {
         crate::number::tick(value, 1.0)

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use crate::html::scale::{Scale, across, thin};
 use crate::load::against::{PairedRow, both_rows, difference, not_compared, paired_rows};
 use crate::load::checks::change;
+use crate::load::terminal::count_or_number;
 use crate::number::significant;
 use crate::text::clean;
 
@@ -81,7 +82,8 @@ fn values(row: &PairedRow<'_>) -> Markup {
 
 /// Returns the numbers of both servers beside those that are compared.
 fn both(paired: &Paired) -> Markup {
-    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), significant);
+    let number =
+        |name: &str, value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| count_or_number(name, value));
     html! {
         div.scroll { table.narrow {
             thead { tr {
@@ -90,7 +92,7 @@ fn both(paired: &Paired) -> Markup {
             } }
             tbody { @for row in both_rows(paired) { tr {
                 th scope="row" { (clean(&row.name)) }
-                @for value in row.values { td.number { (number(value)) } }
+                @for value in row.values { td.number { (number(&row.name, value)) } }
                 td.number { (bare(row.change)) }
             } } }
         } }
