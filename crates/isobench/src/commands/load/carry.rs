@@ -120,7 +120,19 @@ impl<'a> Carrier<'a> {
         let header = clock.header(asked.seed, schedules.digest());
         let recording = Recording::create(records, header, LoadReader::new(options)).exit(Exit::Usage)?;
         let client = Client::new(server.target.clone(), load_options(args, asked), clock, limits.stop.clone());
-        Ok(Self { args, server, asked, limits, context, schedules, clock, client, recording, warmed_up: None, scraper: None })
+        Ok(Self {
+            args,
+            server,
+            asked,
+            limits,
+            context,
+            schedules,
+            clock,
+            client,
+            recording,
+            warmed_up: None,
+            scraper: None,
+        })
     }
 
     /// Sends everything; returns what the records tell.
