@@ -47,16 +47,20 @@ pub struct Scraper {
 }
 
 impl Scraper {
-    /// Starts to look at the metrics of `endpoint` every `interval`; the times are of `clock`.
+    /// Looks at the metrics of `endpoint` once, so that there is a look from before whatever follows, and then every
+    /// `interval`; the times are of `clock`. The first look may take two seconds.
     ///
     /// # Errors
     /// Returns an error if there is no thread to be had.
     pub fn start(endpoint: Endpoint, interval: Duration, clock: Clock) -> std::io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
-        let body = move || {
-            let mut samples = Vec::new();
-            let mut failures = 0;
-            loop {
+        let mut samples: Vec<ServerSample> = look(&endpoint, &clock).into_iter().collect();
+        let mut failures = u32::from(samples.is_empty());
+        let body = move || loop {
+            // Without metrics there is nothing to do but wait to be stopped.
+            let pause = if failures < MOST_FAILURES { interval } else { Duration::MAX };
+            let is_stopped = stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
+            if failures < MOST_FAILURES {
                 match look(&endpoint, &clock) {
                     Some(sample) => {
                         samples.push(sample);
@@ -64,19 +68,16 @@ impl Scraper {
                     }
                     None => failures += 1,
                 }
-                // Without metrics there is nothing to do but wait to be stopped.
-                let pause = if failures < MOST_FAILURES { interval } else { Duration::MAX };
-                match stopped.recv_timeout(pause) {
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Ok(()) | Err(RecvTimeoutError::Disconnected) => return samples,
-                }
+            }
+            if is_stopped {
+                return samples;
             }
         };
         let thread = std::thread::Builder::new().name("load-metrics".to_owned()).spawn(body)?;
         Ok(Self { stop, thread })
     }
 
-    /// Stops looking; returns what was seen.
+    /// Looks once more, so that there is a look from after all that was before, and stops; returns what was seen.
     pub fn stop(self) -> Vec<ServerSample> {
         drop(self.stop);
         self.thread.join().unwrap_or_default()
@@ -129,6 +130,8 @@ fn after_labels(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+
     use super::*;
 
     #[test]
@@ -144,6 +147,33 @@ mod tests {
             ("vllm:prefix_cache_hits_total", 7.0),
         ];
         assert_eq!(values(text), expected.map(|(name, value)| (name.to_owned(), value)).into());
+    }
+
+    #[test]
+    fn there_is_a_look_before_and_one_after() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = Endpoint::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        let answer = |hits: u32| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = [0; 1_024];
+            let read = stream.read(&mut asked).unwrap();
+            assert!(asked[..read].starts_with(b"GET /metrics"), "{asked:?}");
+            let body = format!("vllm:prefix_cache_hits_total {hits}\n");
+            let length = body.len();
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}").unwrap();
+        };
+        let (before, between, after) = std::thread::scope(|scope| {
+            scope.spawn(|| (1..=2).for_each(answer));
+            let clock = Clock::start();
+            let scraper = Scraper::start(endpoint, Duration::from_hours(1), clock).unwrap();
+            let between = clock.now_ns();
+            let samples = scraper.stop();
+            let [before, after] = samples.try_into().unwrap();
+            (before, between, after)
+        });
+        let hits = |sample: &ServerSample| sample.values.values().copied().collect::<Vec<f64>>();
+        assert_eq!((hits(&before), hits(&after)), (vec![1.0], vec![2.0]));
+        assert!(before.at_ns <= between && between <= after.at_ns);
     }
 
     #[test]

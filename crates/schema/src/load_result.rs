@@ -89,6 +89,9 @@ pub struct LoadResult {
     /// Percentiles that the number of requests is too small for; they have no value in `metrics`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub too_few: Vec<String>,
+    /// How many requests each percentile in `too_few` needs, by its name such as `p99`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requests_needed: BTreeMap<String, u64>,
     /// How many requests were good enough, where an objective was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<Goodput>,
@@ -213,13 +216,15 @@ impl LoadFailures {
     pub const EXAMPLES: usize = 3;
 }
 
-/// One of the server's own metrics over the looks that fell into the window.
+/// One of the server's own metrics over the window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerMetric {
-    /// How often it was looked at.
+    /// The looks that the lowest, the mean and the highest value are of: those in the window, or if there are none, that
+    /// before it and that after it.
     pub looks: u64,
-    /// Its value at the first look and at the last: the difference is what a counter counted.
+    /// Its value at the last look before the window and at the first one after it (at the first and the last one within where
+    /// there is none): the difference is what a counter counted.
     pub first: f64,
     /// See `first`.
     pub last: f64,

@@ -56,13 +56,18 @@ pub fn latency(pairs: &[Pair]) -> PairedMetric {
     let mut pairs: Vec<Pair> = pairs.iter().copied().filter(is_usable).collect();
     pairs.sort_by_key(|pair| pair.at_ns);
     let needed = FEWEST_SLICES * PAIRS_IN_SLICE;
-    let too_few = PairedMetric::TooFew { pairs: count(pairs.len()), needed: count(needed) };
+    let change = change(&pairs);
     if pairs.len() < needed {
-        return too_few;
+        return PairedMetric::TooFew { pairs: count(pairs.len()), needed: count(needed), change };
     }
-    let slices = (pairs.len() / PAIRS_IN_SLICE).min(MOST_SLICES);
-    let Some(by_time) = by_time(&pairs, slices) else { return too_few };
-    PairedMetric::Compared { pairs: count(pairs.len()), by_time, by_pair: by_pair(&pairs, slices) }
+    let most = (pairs.len() / PAIRS_IN_SLICE).min(MOST_SLICES);
+    let slices = slices(&pairs, most);
+    if slices.len() < FEWEST_SLICES {
+        let (slices, needed) = (count(slices.len()), count(FEWEST_SLICES));
+        return PairedMetric::TooFewSlices { pairs: count(pairs.len()), slices, needed, change };
+    }
+    let Some(by_time) = ratio_of_sums(&slices) else { return without_ratio() };
+    PairedMetric::Compared { pairs: count(pairs.len()), by_time, by_pair: by_pair(&pairs, most) }
 }
 
 /// Compares a throughput over stretches of time of equal length, each one a [`Pair`] of amounts over seconds. In an open
@@ -75,16 +80,20 @@ pub fn throughput(stretches: &[Pair], arrival: &Arrival) -> PairedMetric {
     let mut stretches = stretches.to_vec();
     stretches.retain(|pair| pair.first.weight > 0.0 && pair.second.weight > 0.0);
     stretches.sort_by_key(|pair| pair.at_ns);
-    let too_few = PairedMetric::TooFew { pairs: count(stretches.len()), needed: count(FEWEST_SLICES) };
     if stretches.len() < FEWEST_SLICES {
-        return too_few;
+        let (slices, needed) = (count(stretches.len()), count(FEWEST_SLICES));
+        return PairedMetric::TooFewSlices { pairs: slices, slices, needed, change: change(&stretches) };
     }
     let slices = stretches.len().min(MOST_SLICES);
     let groups = groups(&stretches, slices);
     match ratio_of_sums(&groups) {
         Some(by_time) => PairedMetric::Compared { pairs: count(stretches.len()), by_time, by_pair: None },
-        None => too_few,
+        None => without_ratio(),
     }
+}
+
+fn without_ratio() -> PairedMetric {
+    PairedMetric::Fixed { reason: "all its values at one of the servers are 0".to_owned() }
 }
 
 /// Returns the report of metrics by their names.
@@ -100,19 +109,15 @@ fn count(items: usize) -> u64 {
     u64::try_from(items).unwrap_or(u64::MAX)
 }
 
-/// Cuts the time into equal slices and compares over those that have pairs.
-fn by_time(pairs: &[Pair], slices: usize) -> Option<Difference> {
-    let (start, end) = (pairs.first()?.at_ns, pairs.last()?.at_ns);
-    let span = end.checked_sub(start).filter(|span| *span > 0)?;
+/// Cuts the time into equal slices; returns those that have pairs.
+fn slices(pairs: &[Pair], most: usize) -> Vec<&[Pair]> {
+    let (Some(first), Some(last)) = (pairs.first(), pairs.last()) else { return Vec::new() };
+    let (start, span) = (first.at_ns, last.at_ns.saturating_sub(first.at_ns).max(1));
     let place = |pair: &Pair| {
-        let moment = u128::from(pair.at_ns - start) * u128::try_from(slices).unwrap_or(1);
-        (moment / u128::from(span)).min(u128::try_from(slices - 1).unwrap_or(0))
+        let moment = u128::from(pair.at_ns.saturating_sub(start)) * u128::try_from(most).unwrap_or(1);
+        (moment / u128::from(span)).min(u128::try_from(most - 1).unwrap_or(0))
     };
-    let groups: Vec<&[Pair]> = pairs.chunk_by(|one, next| place(one) == place(next)).collect();
-    if groups.len() < FEWEST_SLICES.min(slices) {
-        return None;
-    }
-    ratio_of_sums(&groups)
+    pairs.chunk_by(|one, next| place(one) == place(next)).collect()
 }
 
 /// Cuts pairs in their order into groups whose sizes differ by one at most.
@@ -122,6 +127,16 @@ fn groups(pairs: &[Pair], count: usize) -> Vec<&[Pair]> {
         .filter_map(|group| pairs.get(border(group)..border(group + 1)))
         .filter(|group| !group.is_empty())
         .collect()
+}
+
+/// Returns how much more the second server has of the mean; `None` where one has nothing.
+fn change(pairs: &[Pair]) -> Option<f64> {
+    let mean = |part: fn(&Pair) -> Part| {
+        let (sum, weight) =
+            pairs.iter().map(part).fold((0.0, 0.0), |(sum, weight), part| (sum + part.sum, weight + part.weight));
+        (sum > 0.0 && weight > 0.0).then(|| sum / weight)
+    };
+    Some(mean(|pair| pair.second)? / mean(|pair| pair.first)? - 1.0).filter(|change| change.is_finite())
 }
 
 /// Returns the difference of the ratios of sums.

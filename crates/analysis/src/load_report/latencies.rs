@@ -20,10 +20,14 @@ use crate::stats::{
 const LEVEL: f64 = 0.95;
 /// Batches of requests that follow each other. Fewer requests are a batch each.
 const BATCHES: usize = 20;
-/// Each power of two has so many buckets in a distribution.
-const BUCKETS: f64 = 8.0;
+/// Each power of two has so many buckets while a distribution is counted.
+const BUCKETS: i32 = 1_024;
 /// The lowest bucket begins at 2^-10 ms, about a microsecond.
-const LOWEST: i32 = -80;
+const LOWEST: i32 = -10 * BUCKETS;
+/// Neighbouring buckets are drawn together until there are no more than so many, and until no more than so many hold the
+/// values but for a hundredth at either end: a narrow distribution has fine buckets, and a few extremes don't make them wide.
+const MOST_BUCKETS: usize = 1_000;
+const MOST_IN_THE_MIDDLE: usize = 80;
 
 /// The numbers of durations by vLLM's names.
 #[derive(Debug, Default)]
@@ -31,6 +35,8 @@ pub(super) struct Table {
     pub(super) metrics: BTreeMap<String, f64>,
     pub(super) intervals: BTreeMap<String, LoadInterval>,
     pub(super) too_few: Vec<String>,
+    /// The requests that each percentile needs that there were too few for.
+    pub(super) requests_needed: BTreeMap<String, u64>,
     pub(super) distributions: BTreeMap<String, Histogram>,
     percentiles: Vec<f64>,
 }
@@ -111,10 +117,12 @@ impl Table {
             if is_median {
                 self.put(format!("median_{name}_ms"), *value, *around);
             }
-            if is_median || enough_for_quantile(percentile / 100.0).is_some_and(|enough| requests >= enough) {
+            let enough = enough_for_quantile(percentile / 100.0);
+            if is_median || enough.is_some_and(|enough| requests >= enough) {
                 self.put(key, *value, *around);
             } else {
                 self.too_few.push(key);
+                self.requests_needed.extend(enough.map(|enough| (format!("p{percentile}"), enough)));
             }
         }
     }
@@ -157,12 +165,12 @@ impl Buckets {
         if self.counts.is_empty() {
             self.first = place(value_ms);
             self.counts.push(0);
-            self.end_ms = bound(self.first + 1);
+            self.end_ms = bound(self.first + 1, BUCKETS);
         }
         while value_ms >= self.end_ms {
             self.counts.push(0);
             let buckets = i32::try_from(self.counts.len()).unwrap_or(i32::MAX);
-            self.end_ms = bound(self.first.saturating_add(buckets));
+            self.end_ms = bound(self.first.saturating_add(buckets), BUCKETS);
         }
         if let Some(count) = self.counts.last_mut() {
             *count += times;
@@ -170,19 +178,45 @@ impl Buckets {
     }
 
     fn histogram(self) -> Histogram {
-        Histogram { first_ms: bound(self.first), ratio: (1.0 / BUCKETS).exp2(), counts: self.counts }
+        let Self { mut first, mut counts, .. } = self;
+        let mut buckets = BUCKETS;
+        while buckets > 1 && (counts.len() > MOST_BUCKETS || middle(&counts) > MOST_IN_THE_MIDDLE) {
+            // Buckets of twice the width begin at even places.
+            let is_odd = first.rem_euclid(2) == 1;
+            let (alone, pairs) = counts.split_at(usize::from(is_odd).min(counts.len()));
+            let merged = pairs.chunks(2).map(|pair| pair.iter().sum());
+            counts = alone.iter().copied().chain(merged).collect();
+            first = first.div_euclid(2);
+            buckets /= 2;
+        }
+        Histogram { first_ms: bound(first, buckets), ratio: (1.0 / f64::from(buckets)).exp2(), counts }
     }
+}
+
+/// Returns how many buckets hold the values but for a hundredth at either end.
+fn middle(counts: &[u64]) -> usize {
+    let few = counts.iter().sum::<u64>() / 100;
+    let tail = |counts: &mut dyn Iterator<Item = &u64>| {
+        let mut so_far = 0;
+        counts
+            .take_while(|count| {
+                so_far += **count;
+                so_far <= few
+            })
+            .count()
+    };
+    counts.len().saturating_sub(tail(&mut counts.iter()) + tail(&mut counts.iter().rev()))
 }
 
 /// Returns the bucket of a value.
 #[expect(clippy::cast_possible_truncation, reason = "the logarithm of a finite number is far below 2^31")]
 fn place(value_ms: f64) -> i32 {
-    if value_ms > 0.0 { ((value_ms.log2() * BUCKETS).floor() as i32).max(LOWEST) } else { LOWEST }
+    if value_ms > 0.0 { ((value_ms.log2() * f64::from(BUCKETS)).floor() as i32).max(LOWEST) } else { LOWEST }
 }
 
-/// Returns the lower bound of a bucket in milliseconds.
-fn bound(place: i32) -> f64 {
-    (f64::from(place) / BUCKETS).exp2()
+/// Returns the lower bound of a bucket in milliseconds, where a power of two has so many.
+fn bound(place: i32, buckets: i32) -> f64 {
+    (f64::from(place) / f64::from(buckets)).exp2()
 }
 
 #[cfg(test)]
@@ -259,12 +293,35 @@ pub(super) mod tests {
             buckets.add(value, times);
         }
         let Histogram { first_ms, ratio, counts } = buckets.histogram();
-        assert_eq!((first_ms, counts.len(), counts[0], counts[8], counts.iter().sum::<u64>()), (1.0, 9, 3, 7, 10));
-        assert!((ratio.powi(8) - 2.0).abs() < 1e-12);
+        assert_eq!((first_ms, counts.len(), counts[0], counts[64], counts.iter().sum::<u64>()), (1.0, 69, 2, 3, 10));
+        assert!((ratio.powi(64) - 2.0).abs() < 1e-12);
         let mut low = Buckets::default();
         for value in [-1.0, 0.0, 1e-9, 0.0011] {
             low.add(value, 1);
         }
-        assert_eq!(low.histogram().counts, [3, 1]);
+        let counts = low.histogram().counts;
+        assert_eq!((counts.first(), counts.last(), counts.iter().sum()), (Some(&3), Some(&1), 4_u64));
+    }
+
+    #[test]
+    fn a_narrow_distribution_has_fine_buckets_and_an_extreme_does_not_make_them_wide() {
+        let mut random = Random(5);
+        let mut values: Vec<f64> = (0..2_000).map(|_| 10.0 + random.unit()).collect();
+        values.push(1_000.0);
+        values.sort_by(f64::total_cmp);
+        let histogram = |values: &[f64]| {
+            let mut buckets = Buckets::default();
+            for value in values {
+                buckets.add(*value, 1);
+            }
+            let found = buckets.histogram();
+            assert_eq!(found.counts.iter().sum::<u64>(), u64::try_from(values.len()).unwrap());
+            assert!(found.first_ms <= values[0] && found.first_ms * found.ratio > values[0], "{found:?}");
+            found.counts
+        };
+        let narrow = histogram(&values[..2_000]);
+        assert!((40..=90).contains(&narrow.len()), "{}", narrow.len());
+        let all = histogram(&values);
+        assert!(all.len() <= MOST_BUCKETS && all.iter().filter(|count| **count > 0).count() > 15, "{all:?}");
     }
 }

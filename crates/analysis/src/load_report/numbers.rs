@@ -18,6 +18,7 @@ pub(super) struct Numbers {
     pub(super) from_send: BTreeMap<String, f64>,
     pub(super) intervals: BTreeMap<String, LoadInterval>,
     pub(super) too_few: Vec<String>,
+    pub(super) requests_needed: BTreeMap<String, u64>,
     pub(super) distributions: BTreeMap<String, Histogram>,
     pub(super) goodput: Option<Goodput>,
 }
@@ -39,10 +40,11 @@ impl Numbers {
         }
         let from_send = from_send(&taken.options.percentiles, &requests);
         drop(requests);
-        let Table { mut metrics, intervals, too_few, distributions, .. } = table;
+        let Table { mut metrics, intervals, too_few, requests_needed, distributions, .. } = table;
         counts(&mut metrics, taken, counted, window);
         metrics.insert("max_concurrent_requests".to_owned(), real(in_flight.most()));
-        Self { metrics, from_send, intervals, too_few, distributions, goodput: goodput(taken, counted) }
+        let goodput = goodput(taken, counted);
+        Self { metrics, from_send, intervals, too_few, requests_needed, distributions, goodput }
     }
 }
 

@@ -2,13 +2,12 @@
 
 use isobench_schema::failure::FailureClass;
 use isobench_schema::load_checks::{
-    Audit, AuditVerdict, Bounds, Difference, Flow, FlowState, FullLoop, Halves, LittlesLaw, PairedMetric, RateBounds,
-    SearchEnd, Spread, SteadyState, StepState, SweepBy, SweepReport, WarmUp,
+    Audit, AuditVerdict, Bounds, Flow, FlowState, FullLoop, Halves, LittlesLaw, RateBounds, SearchEnd, Spread,
+    SteadyState, StepState, SweepBy, SweepReport, WarmUp,
 };
-use isobench_schema::load_result::{LoadResult, Paired};
+use isobench_schema::load_result::LoadResult;
 use isobench_schema::workload::Arrival;
 
-use super::rows::LATENCIES;
 use crate::number::{counted, percent, significant};
 use crate::text::clean;
 use crate::words::Tone;
@@ -52,7 +51,8 @@ pub(crate) fn audit_lines(audit: &Audit) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(audit.busy_share.map(|share| format!("busiest thread busy {}", percent(share))));
     parts.extend(audit.waited_share.map(|share| format!("waited for a processor {}", percent(share))));
-    parts.extend([counted(audit.workers, "worker"), counted(audit.connections, "connection")]);
+    parts
+        .extend([counted(audit.workers, "worker"), counted(audit.connections, "connection") + " opened in the window"]);
     parts.extend((audit.reconnects > 0).then(|| counted(audit.reconnects, "reconnect")));
     parts.extend(audit.retransmits.map(|times| counted(times, "retransmit")));
     lines.push(parts.join(", "));
@@ -170,55 +170,6 @@ fn between_changes(bounds: Bounds) -> String {
     format!("[{}, {}]", change(bounds.low), change(bounds.high))
 }
 
-/// Returns a difference with its interval in percent.
-pub(crate) fn difference(found: &Difference) -> String {
-    let part = |value: f64| change(value).trim_end_matches(" %").to_owned();
-    let around = found.interval.map_or_else(
-        || "[unknown: slices depend on each other]".to_owned(),
-        |bounds| format!("[{}, {}]", part(bounds.low), part(bounds.high)),
-    );
-    format!("{} {around}", change(found.change))
-}
-
-/// One metric of paired mode.
-pub(crate) struct PairedRow<'r> {
-    pub(crate) metric: &'r str,
-    /// Its values at both servers, of the mean for a latency.
-    pub(crate) values: [Option<f64>; 2],
-    pub(crate) found: &'r PairedMetric,
-}
-
-/// Returns what was compared: throughputs, then latencies in the order of a page. Content and chunks are left out where they
-/// say the same as tokens.
-pub(crate) fn paired_rows(paired: &Paired) -> Vec<PairedRow<'_>> {
-    let values = |name: &str| {
-        let mean = format!("mean_{name}_ms");
-        paired.metrics.each_ref().map(|of| of.get(name).or_else(|| of.get(&mean)).copied())
-    };
-    let found = |name: &str| paired.checks.metrics.get(name);
-    let is_same = |name: &str, other: &str| found(name).is_some() && found(name) == found(other);
-    let mut rows: Vec<PairedRow<'_>> = paired
-        .checks
-        .metrics
-        .iter()
-        .map(|(name, found)| PairedRow { metric: name, values: values(name), found })
-        .filter(|row| {
-            !(row.metric == "ttfc" && is_same("ttfc", "ttft") || row.metric == "icl" && is_same("icl", "itl"))
-        })
-        .collect();
-    rows.sort_by_key(|row| LATENCIES.iter().position(|(name, _)| *name == row.metric));
-    rows
-}
-
-/// Returns why a metric wasn't compared; `None` if it was.
-pub(crate) fn not_compared(found: &PairedMetric) -> Option<String> {
-    match found {
-        PairedMetric::TooFew { pairs, needed } => Some(format!("too few pairs: {pairs} of the {needed} needed")),
-        PairedMetric::Fixed { reason } => Some(format!("not compared: {}", clean(reason))),
-        PairedMetric::Compared { .. } => None,
-    }
-}
-
 /// Returns what was raised in a search, with its unit.
 pub(crate) fn raised(by: SweepBy) -> &'static str {
     match by {
@@ -240,8 +191,16 @@ pub(crate) fn search_lines(found: &SweepReport) -> Vec<String> {
     let mut lines = Vec::new();
     lines.push(match (found.highest_sustained, found.lowest_not_sustained) {
         (Some(low), Some(high)) => format!("sustains {}, and not {}", level(low), level(high)),
-        (Some(low), None) => format!("sustains {}, the highest level that was tried", level(low)),
-        (None, Some(high)) => format!("doesn't sustain {}, nor any level that was tried below", level(high)),
+        (Some(low), None) => match found.steps.iter().map(|step| step.level).reduce(f64::max) {
+            Some(highest) if highest > low => {
+                format!("sustains {}; higher ones up to {} were tried and say nothing", level(low), level_name(highest))
+            }
+            Some(_) | None => format!("sustains {}, the highest level that was tried", level(low)),
+        },
+        (None, Some(high)) if found.steps.iter().all(|step| step.level >= high) => {
+            format!("doesn't sustain {}, the lowest level that was tried", level(high))
+        }
+        (None, Some(high)) => format!("doesn't sustain {}; lower ones were tried and say nothing", level(high)),
         (None, None) => "no level says whether it is sustained".to_owned(),
     });
     lines.extend(found.knee.map(|knee| {
@@ -260,6 +219,11 @@ pub(crate) fn search_lines(found: &SweepReport) -> Vec<String> {
         SearchEnd::TooFew => "the search ended at a step with too few requests: give each step more",
     };
     lines.push(format!("{end}; it is of one launch"));
+    lines.push(
+        "throughputs are of the stretch in which the load was whole, times of all of the window: a level's own page has the \
+         window's throughput, which ramp and drain make lower"
+            .to_owned(),
+    );
     lines
 }
 

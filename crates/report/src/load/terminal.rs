@@ -7,8 +7,8 @@ use isobench_schema::load_checks::{PairedMetric, SweepReport};
 use isobench_schema::load_result::{LoadInterval, LoadResult, Paired, Validity};
 use isobench_schema::workload::Arrival;
 
-use super::checks;
 use super::rows::{LATENCIES, LatencyName, latency_name, statistic_order};
+use super::{against, checks, sent, server as says};
 use crate::number::{counted, duration, percent, significant};
 use crate::terminal::Style;
 use crate::terminal::table::{Cell, Column, Layout, table};
@@ -25,11 +25,7 @@ pub fn summary(result: &LoadResult, style: Style) -> String {
     facts(&mut out, result, style);
     latencies(&mut out, result, style);
     if !result.too_few.is_empty() {
-        style.paragraph(
-            &mut out,
-            "  ",
-            "n too small: there were too few requests for this percentile to be an estimate",
-        );
+        style.paragraph(&mut out, "  ", &format!("n too small: {}", too_few(result)));
     }
     if let Some(paired) = &result.paired {
         differences(&mut out, result, paired, style);
@@ -40,6 +36,16 @@ pub fn summary(result: &LoadResult, style: Style) -> String {
     rest(&mut out, result, style);
     server(&mut out, result, style);
     out
+}
+
+/// Returns why percentiles are left out, and how many requests each of them needs.
+pub(crate) fn too_few(result: &LoadResult) -> String {
+    let mut needed: Vec<(&String, u64)> =
+        result.requests_needed.iter().map(|(percentile, count)| (percentile, *count)).collect();
+    needed.sort_by_key(|(_, count)| *count);
+    let needed: Vec<String> = needed.iter().map(|(percentile, count)| format!("{percentile} {count}")).collect();
+    let needs = if needed.is_empty() { String::new() } else { format!("; requests needed: {}", needed.join(", ")) };
+    format!("there were too few requests for this percentile to be an estimate{needs}")
 }
 
 /// Returns what a validity means for the reader, in one sentence.
@@ -105,7 +111,8 @@ fn shown(result: &LoadResult, name: &str) -> String {
     result.metrics.get(name).map_or_else(|| "–".to_owned(), |value| count_or_number(name, *value))
 }
 
-fn count_or_number(name: &str, value: f64) -> String {
+/// Returns a number of a load: a count without digits after the point.
+pub(crate) fn count_or_number(name: &str, value: f64) -> String {
     let is_count = matches!(name, "completed" | "failed" | "max_concurrent_requests") || name.starts_with("total_");
     if is_count && name != "total_token_throughput" && value < 1e9 {
         crate::number::tick(value, 1.0)
@@ -126,6 +133,7 @@ fn facts(out: &mut String, result: &LoadResult, style: Style) {
         result.counted_by,
     );
     style.paragraph(out, "  ", &line);
+    style.paragraph(out, "  ", &sent::line(result));
     let interval =
         |name: &str| result.intervals.get(name).map(|found| format!(" {}", between(*found))).unwrap_or_default();
     let line = format!(
@@ -230,33 +238,66 @@ fn differences(out: &mut String, result: &LoadResult, paired: &Paired, style: St
         Column { title: "metric", layout: Layout::Word },
         number("first"),
         number("second"),
-        number("change of the mean"),
-        number("of the typical request"),
+        number("change"),
+        number("typical request"),
     ];
-    let found = checks::paired_rows(paired);
-    let row = |row: &checks::PairedRow<'_>| {
-        let PairedMetric::Compared { by_time, by_pair, .. } = row.found else { return None };
-        let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), significant);
-        let [a, b] = row.values.map(value);
-        let typical = by_pair.as_ref().map_or_else(|| "–".to_owned(), checks::difference);
-        let cells = [a, b, checks::difference(by_time), typical];
-        Some(std::iter::once(clean(row.metric)).chain(cells).map(Cell::plain).collect())
+    let found = against::paired_rows(paired);
+    let value = |value: Option<f64>| Cell::plain(value.map_or_else(|| "–".to_owned(), significant));
+    let bare = |change: Option<f64>| change.map_or_else(|| "–".to_owned(), checks::change);
+    let row = |row: &against::PairedRow<'_>| {
+        let (mean, typical) = match row.found {
+            PairedMetric::Compared { by_time, by_pair, .. } => {
+                (against::difference(by_time), by_pair.as_ref().map_or_else(|| "–".to_owned(), against::difference))
+            }
+            PairedMetric::TooFew { .. } | PairedMetric::TooFewSlices { .. } | PairedMetric::Fixed { .. } => {
+                (bare(row.bare_change()), "–".to_owned())
+            }
+        };
+        let values = row.values.map(value).into_iter();
+        let cells = values.chain([mean, typical].map(Cell::plain));
+        let name = match row.metric {
+            "request_throughput" => "req/s".to_owned(),
+            "output_throughput" => "tok/s".to_owned(),
+            metric => clean(metric),
+        };
+        std::iter::once(Cell::plain(name)).chain(cells).collect()
     };
-    let rows: Vec<Vec<Cell>> = found.iter().filter_map(row).collect();
-    if !rows.is_empty() {
-        table(out, &columns, &rows, style);
+    let rows: Vec<Vec<Cell>> = found.iter().map(row).collect();
+    table(out, &columns, &rows, style);
+    if found.iter().any(|row| matches!(row.found, PairedMetric::Compared { .. })) {
         style.paragraph(
             out,
             "  ",
             "in brackets: 95 %, over slices of time for the mean, over pairs for the typical request",
         );
     }
-    for row in &found {
-        if let Some(why) = checks::not_compared(row.found) {
-            style.paragraph(out, "  ", &format!("{}: {why}", clean(row.metric)));
-        }
+    if found.iter().any(|row| against::is_dependent(row.found)) {
+        style.paragraph(out, "  ", "[unknown]: neighbouring slices of time depend on each other");
+    }
+    for why in against::reasons(&found) {
+        style.paragraph(out, "  ", &why);
     }
     style.paragraph(out, "  ", &clean(&paired.checks.note));
+    both(out, paired, style);
+}
+
+/// Adds the numbers of both servers beside those that are compared.
+fn both(out: &mut String, paired: &Paired, style: Style) {
+    let number = |title| Column { title, layout: Layout::Number };
+    let columns =
+        [Column { title: "number", layout: Layout::Word }, number("first"), number("second"), number("change")];
+    let row = |row: against::BothRow| {
+        let value =
+            |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| count_or_number(&row.name, value));
+        let change = row.change.map_or_else(|| "–".to_owned(), checks::change);
+        let cells = row.values.map(value).into_iter().chain([change]);
+        std::iter::once(row.name.clone()).chain(cells).map(Cell::plain).collect()
+    };
+    let rows: Vec<Vec<Cell>> = against::both_rows(paired).into_iter().map(row).collect();
+    if !rows.is_empty() {
+        out.push('\n');
+        table(out, &columns, &rows, style);
+    }
 }
 
 fn search(out: &mut String, found: &SweepReport, style: Style) {
@@ -268,14 +309,19 @@ fn search(out: &mut String, found: &SweepReport, style: Style) {
         Column { title: "shows", layout: Layout::Word },
         number("req/s"),
         number("tok/s"),
+        number("mean TTFT"),
+        number("mean TPOT"),
     ];
+    let maybe = |value: Option<f64>| Cell::plain(value.map_or_else(|| "–".to_owned(), significant));
     let row = |step: &isobench_schema::load_checks::SweepStep| {
         let (word, tone) = checks::step(step.state);
         vec![
             Cell::plain(checks::level_name(step.level)),
             Cell { text: word.to_owned(), tone: Some(tone) },
             Cell::plain(significant(step.completed_per_s)),
-            Cell::plain(step.output_tok_per_s.map_or_else(|| "–".to_owned(), significant)),
+            maybe(step.output_tok_per_s),
+            maybe(step.mean_ttft_ms),
+            maybe(step.mean_tpot_ms),
         ]
     };
     let rows: Vec<Vec<Cell>> = found.steps.iter().map(row).collect();
@@ -330,12 +376,15 @@ fn server(out: &mut String, result: &LoadResult, style: Style) {
         .take(LISTED)
         .map(|(name, metric)| {
             let numbers = [metric.min, metric.mean, metric.max].map(|value| Cell::plain(significant(value)));
-            let grown = Cell::plain(significant(metric.last - metric.first));
-            std::iter::once(Cell::plain(clean(name))).chain(numbers).chain([grown]).collect()
+            let grown = says::grown(name, metric).map_or_else(|| "–".to_owned(), significant);
+            std::iter::once(Cell::plain(clean(name))).chain(numbers).chain([Cell::plain(grown)]).collect()
         })
         .collect();
     table(out, &columns, &rows, style);
     if result.server.len() > LISTED {
         style.paragraph(out, "  ", &format!("and {} more in the JSON", result.server.len() - LISTED));
+    }
+    if let Some(note) = says::cache_note(result) {
+        style.paragraph(out, "  ! ", &note);
     }
 }

@@ -7,7 +7,7 @@ use isobench_report::load::html::{SweepLevel, page, sweep_page};
 use isobench_report::load::{csv, metric_rows, terminal};
 use isobench_report::terminal::Style;
 use isobench_schema::load_checks::AuditVerdict;
-use isobench_schema::load_result::{LoadResult, Validity};
+use isobench_schema::load_result::{LoadResult, ServerMetric, Validity};
 
 use crate::load_sample::{client_bound, closed, paired, result, search, searched};
 
@@ -18,6 +18,7 @@ fn bare() -> LoadResult {
         from_send: BTreeMap::new(),
         intervals: BTreeMap::new(),
         too_few: Vec::new(),
+        requests_needed: BTreeMap::new(),
         goodput: None,
         failures: Vec::new(),
         audit: None,
@@ -108,15 +109,27 @@ fn check_page(html: &str) {
 fn the_page_has_every_plot() {
     let html = page(&result(), &Options::default());
     check_page(&html);
-    for text in
-        ["TTFT in ms", "ITL in ms", "Requests in flight", "Requests failed per second", "Distributions", "n too small"]
-    {
+    for text in [
+        "TTFT in ms",
+        "ITL in ms",
+        "Requests in flight",
+        "Requests failed per second",
+        "Distributions",
+        "n too small",
+        "above the axis",
+    ] {
         assert!(html.contains(text), "{text}");
     }
     let html = page(&paired(), &Options::default());
     check_page(&html);
-    for text in ["single-launch, exploratory", "−5.00 %", "too few pairs: 12 of the 80 needed", "ttft, typical request"]
-    {
+    for text in [
+        "single-launch, exploratory",
+        "−5.00 %",
+        "no interval: 12 requests were answered by both, and 80 are needed",
+        "the load has 7 slices of time",
+        "+31.00 %",
+        "ttft, typical request",
+    ] {
         assert!(html.contains(text), "{text}: {html}");
     }
 }
@@ -144,6 +157,37 @@ fn a_search_is_on_the_page_of_its_step() {
     let mut nothing = searched();
     nothing.sweep.as_mut().unwrap().steps.clear();
     assert!(!page(&nothing, &Options::default()).contains("NaN"));
+}
+
+#[test]
+fn what_a_search_is_said_to_have_tried_is_what_it_tried() {
+    let said = |highest_sustained, lowest_not_sustained, steps: usize| {
+        let mut found = search();
+        (found.highest_sustained, found.lowest_not_sustained) = (highest_sustained, lowest_not_sustained);
+        found.steps.truncate(steps);
+        let text =
+            terminal::summary(&LoadResult { sweep: Some(found), ..closed() }, Style { width: 200, color: false });
+        text.lines().find(|line| line.contains("sustain") && line.contains("tried")).unwrap().trim().to_owned()
+    };
+    assert_eq!(said(Some(32.0), None, 3), "sustains 32 under way, the highest level that was tried");
+    let higher = "sustains 32 under way; higher ones up to 128 were tried and say nothing";
+    assert_eq!(said(Some(32.0), None, 5), higher);
+    assert_eq!(said(None, Some(8.0), 1), "doesn't sustain 8 under way, the lowest level that was tried");
+    assert_eq!(said(None, Some(16.0), 2), "doesn't sustain 16 under way; lower ones were tried and say nothing");
+}
+
+#[test]
+fn a_load_that_the_servers_cache_knew_is_said_to_be_one() {
+    let mut known = result();
+    for (name, last) in [("vllm:prefix_cache_queries_total", 1_000.0), ("vllm:prefix_cache_hits_total", 870.0)] {
+        let metric = ServerMetric { looks: 2, first: 0.0, last, min: 0.0, mean: last / 2.0, max: last };
+        known.server.insert(name.to_owned(), metric);
+    }
+    let note = "87 % of the prompts' tokens came from the server's prefix cache";
+    assert!(terminal::summary(&known, Style { width: 200, color: false }).contains(note));
+    assert!(page(&known, &Options::default()).contains(note));
+    known.server.get_mut("vllm:prefix_cache_hits_total").unwrap().last = 400.0;
+    assert!(!terminal::summary(&known, Style { width: 200, color: false }).contains("of the prompts' tokens"));
 }
 
 #[test]

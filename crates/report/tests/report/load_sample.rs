@@ -76,6 +76,12 @@ fn bell(first_ms: f64, ratio: f64, buckets: u32, middle: f64, width: f64) -> His
     Histogram { first_ms, ratio, counts }
 }
 
+/// Adds a value so many buckets above the others.
+fn with_extreme(mut histogram: Histogram, buckets: usize) -> Histogram {
+    histogram.counts.extend(std::iter::repeat_n(0, buckets).chain([1]));
+    histogram
+}
+
 fn workload() -> Workload {
     Workload {
         kind: WorkloadKind::Serving,
@@ -119,6 +125,7 @@ pub(crate) fn result() -> LoadResult {
             ("output_throughput".to_owned(), interval(1250.0, 1281.0)),
         ]),
         too_few: vec!["p99_ttft_ms".to_owned(), "p99_tpot_ms".to_owned(), "p99_e2el_ms".to_owned()],
+        requests_needed: BTreeMap::from([("p99".to_owned(), 662)]),
         goodput: Some(Goodput {
             objective: "ttft<200ms".to_owned(),
             good: 590,
@@ -178,7 +185,7 @@ pub(crate) fn result() -> LoadResult {
             ("itl".to_owned(), bell(9.0, 1.01, 120, 11.0, 6.0)),
             ("icl".to_owned(), bell(9.0, 1.01, 120, 11.0, 6.0)),
             ("tpot".to_owned(), bell(9.5, 1.005, 40, 11.0, 5.0)),
-            ("e2el".to_owned(), bell(640.0, 1.005, 40, 14.0, 6.0)),
+            ("e2el".to_owned(), with_extreme(bell(640.0, 1.005, 40, 14.0, 6.0), 600)),
         ]),
         paired: None,
         sweep: None,
@@ -287,7 +294,11 @@ pub(crate) fn paired() -> LoadResult {
                 ("ttft".to_owned(), compared(difference(-0.05, 0.021), difference(-0.047, 0.008))),
                 ("tpot".to_owned(), compared(difference(0.002, 0.004), difference(0.0015, 0.003))),
                 ("itl".to_owned(), compared(dependent, difference(0.1, 0.02))),
-                ("ttfc".to_owned(), PairedMetric::TooFew { pairs: 12, needed: 80 }),
+                ("ttfc".to_owned(), PairedMetric::TooFew { pairs: 12, needed: 80, change: Some(0.31) }),
+                (
+                    "e2el".to_owned(),
+                    PairedMetric::TooFewSlices { pairs: 100, slices: 7, needed: 20, change: Some(-0.05) },
+                ),
                 (
                     "output_throughput".to_owned(),
                     PairedMetric::Fixed { reason: "the arrivals fix the throughput of both servers".to_owned() },
@@ -306,6 +317,8 @@ pub(crate) fn search() -> SweepReport {
         state,
         completed_per_s: output_tok_per_s / 64.0,
         output_tok_per_s: Some(output_tok_per_s),
+        mean_ttft_ms: Some(50.0 + level),
+        mean_tpot_ms: Some(9.0 + level / 16.0),
         littles_law,
     };
     let holds = LittlesLaw::Checked { ratio: 0.99, holds: true };

@@ -34,10 +34,25 @@ pub enum PairedMetric {
         pairs: u64,
         /// Pairs needed.
         needed: u64,
+        /// How much more the second server has of the mean, as [`Difference::change`]: nothing says how far it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<f64>,
     },
-    /// The way of loading fixes the metric, so that it doesn't tell servers apart.
+    /// There are pairs enough, but they lie in too few slices of time to tell how far their difference is known.
+    TooFewSlices {
+        /// Pairs there are.
+        pairs: u64,
+        /// Slices that have any.
+        slices: u64,
+        /// Slices needed.
+        needed: u64,
+        /// See `too-few`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<f64>,
+    },
+    /// The metric doesn't tell servers apart, as the way of loading fixes it or one of them has nothing of it.
     Fixed {
-        /// What fixes it, in one sentence.
+        /// Why, in one sentence.
         reason: String,
     },
     /// They were compared.

@@ -54,11 +54,17 @@ pub struct SweepStep {
     pub level: f64,
     /// What it shows.
     pub state: StepState,
-    /// Completed requests per second.
+    /// Completed requests per second of the stretch in which the load was whole: ramp and drain are left out.
     pub completed_per_s: f64,
-    /// Output tokens of completed requests per second, where tokens are counted.
+    /// Output tokens of completed requests per second of the same stretch, where tokens are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tok_per_s: Option<f64>,
+    /// The mean time to first token of all completed requests of the window, ramp and drain included, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ttft_ms: Option<f64>,
+    /// The same of the time per output token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_tpot_ms: Option<f64>,
     /// The self-check.
     pub littles_law: LittlesLaw,
 }

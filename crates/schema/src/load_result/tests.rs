@@ -41,6 +41,7 @@ fn bare() -> LoadResult {
         from_send: BTreeMap::new(),
         intervals: BTreeMap::new(),
         too_few: Vec::new(),
+        requests_needed: BTreeMap::new(),
         goodput: None,
         failures: Vec::new(),
         audit: None,
@@ -117,7 +118,10 @@ fn a_whole_result_is_read_back() {
             checks: PairedChecks {
                 mark: PairedChecks::MARK.to_owned(),
                 note: PairedChecks::NOTE.to_owned(),
-                metrics: BTreeMap::from([("ttft".to_owned(), PairedMetric::TooFew { pairs: 3, needed: 80 })]),
+                metrics: BTreeMap::from([(
+                    "ttft".to_owned(),
+                    PairedMetric::TooFew { pairs: 3, needed: 80, change: None },
+                )]),
             },
             metrics: [numbers.clone(), numbers],
         }),

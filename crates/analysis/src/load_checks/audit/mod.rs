@@ -3,7 +3,7 @@
 //! | bound | limit | why so much |
 //! | --- | --- | --- |
 //! | busy | 70 % of the window | beyond it reads queue behind each other, whatever the processor is |
-//! | lag, most reads stamped by the kernel | the median gap between reads of an answer, or 2 % of the 99th percentile of those gaps | reported times are the kernel's; a longer lag merges the chunks of two reads into one, which then have the later one's stamp |
+//! | lag, most reads stamped by the kernel | the median gap between reads of an answer, or 2 % of the 99th percentile of those gaps, or 0.5 ms, the longest | reported times are the kernel's; a longer lag merges the chunks of two reads into one, which then have the later one's stamp; tokens that are written back to back are read together by any client |
 //! | lag, else | 2 % of the median TTFT or of the 99th percentile of the gaps, the shorter; at least 0.1 ms | reported times are late by the lag |
 //! | waited, most reads not stamped | 1 % of the window | a larger share of late reads reaches the 99th percentiles |
 //! | lateness (open loop) | 5 ms, or 1 % of the 99th percentile of the latency | as for a launch |

@@ -160,6 +160,18 @@ fn with_stamps_a_lag_counts_once_it_merges_reads() {
 }
 
 #[test]
+fn with_stamps_tokens_that_were_written_back_to_back_may_be_read_together() {
+    let requests = samples(&open(0));
+    let found = |ns: u64| {
+        let phase = PhaseAudit { lag_ns: vec![(ns, 10_000)], longest_lag_ns: ns, ..phase() };
+        let gaps = Some(ReadGaps { median_ms: 0.05, p99_ms: 11.0 });
+        audit(&AuditInput { phase: &phase, requests: &requests, arrival: &RATE, max_in_flight: None, gaps })
+    };
+    check(&found(490_000), &[]);
+    check(&found(510_000), &[AuditBound::Lag]);
+}
+
+#[test]
 fn without_stamps_a_lag_counts_against_what_is_reported() {
     let slow = |ns: u64| PhaseAudit { lag_ns: vec![(ns, 5_000)], longest_lag_ns: ns, stamped_reads: 5_000, ..phase() };
     // 2 % of gaps of 11 ms are 0.22 ms.

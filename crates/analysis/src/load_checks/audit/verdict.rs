@@ -14,6 +14,9 @@ const STAMPED: f64 = 0.99;
 const BIAS: f64 = 0.02;
 /// What is added to the 99th percentile of the TTFT may be this share of it.
 const BIAS_OF_P99: f64 = 0.03;
+/// Where reads are stamped, a lag under so many milliseconds does no harm: tokens that a server writes back to back are read
+/// together by any client.
+const MERGED_MS: f64 = 0.5;
 /// Delays under so many milliseconds aren't the client's: a thread's wake-up and a system call take some ten microseconds.
 const SMALL_MS: f64 = 0.1;
 /// The lateness of an open loop may be so many milliseconds in its 99th percentile, or this share of the latency's.
@@ -90,7 +93,7 @@ fn lag(input: &AuditInput, numbers: &Numbers) -> Option<BrokenBound> {
     let value = numbers.lag?.lag_ms.p99;
     let (limit, harm) = if is_stamped(numbers) {
         let gaps = input.gaps?;
-        (gaps.median_ms.max(BIAS * gaps.p99_ms), "so that chunks of an answer were read together")
+        (gaps.median_ms.max(BIAS * gaps.p99_ms).max(MERGED_MS), "so that chunks of an answer were read together")
     } else {
         let reported = [input.gaps.map(|gaps| gaps.p99_ms), numbers.ttft.map(|ttft| ttft.median_ms)];
         let shortest = reported.into_iter().flatten().reduce(f64::min)?;

@@ -126,12 +126,16 @@ fn gaps_count_by_their_number() {
 fn what_is_too_little_or_fixed_is_said_so() {
     let pair = |at_ns| Pair { at_ns, first: Part::one(1.0), second: Part::one(1.0) };
     let few: Vec<Pair> = (0..79).map(pair).collect();
-    assert_eq!(latency(&few), PairedMetric::TooFew { pairs: 79, needed: 80 });
-    // All due at once: there are no slices of time.
-    assert!(matches!(latency(&[pair(5); 100]), PairedMetric::TooFew { .. }));
+    assert_eq!(latency(&few), PairedMetric::TooFew { pairs: 79, needed: 80, change: Some(0.0) });
+    // All due at once: there are no slices of time. The change is still told.
+    let slower = Pair { second: Part::one(1.25), ..pair(5) };
+    let expected = PairedMetric::TooFewSlices { pairs: 100, slices: 1, needed: 20, change: Some(0.25) };
+    assert_eq!(latency(&[slower; 100]), expected);
+    let nothing: Vec<Pair> = (0..100).map(|at_ns| Pair { second: Part::one(0.0), ..pair(at_ns) }).collect();
+    assert!(matches!(latency(&nothing), PairedMetric::Fixed { .. }));
     let open = Arrival::Constant { rate_per_s: 1.0 };
     assert!(matches!(throughput(&few, &open), PairedMetric::Fixed { .. }));
-    assert!(matches!(throughput(&few[..19], &Arrival::closed(4)), PairedMetric::TooFew { .. }));
+    assert!(matches!(throughput(&few[..19], &Arrival::closed(4)), PairedMetric::TooFewSlices { slices: 19, .. }));
     assert_eq!(report(BTreeMap::new()).mark, "single-launch, exploratory");
 }
 

@@ -24,6 +24,10 @@ pub struct StepResult {
     pub output_tokens: Option<u64>,
     /// Their mean latency in seconds.
     pub mean_latency_s: Option<f64>,
+    /// The mean time to first token and per output token of all completed requests, in milliseconds.
+    pub mean_ttft_ms: Option<f64>,
+    /// See `mean_ttft_ms`.
+    pub mean_tpot_ms: Option<f64>,
     /// Requests under way, on average over the window.
     pub mean_in_flight: f64,
     /// The share of requests that met the objective, where there is one; a failed one doesn't.
@@ -43,6 +47,8 @@ impl StepResult {
             state: self.state(by, objective_share),
             completed_per_s: per_s(self.completed),
             output_tok_per_s: self.output_tokens.map(per_s),
+            mean_ttft_ms: self.mean_ttft_ms,
+            mean_tpot_ms: self.mean_tpot_ms,
             littles_law: littles_law(self.mean_in_flight, self.completed, self.mean_latency_s, self.seconds),
         }
     }

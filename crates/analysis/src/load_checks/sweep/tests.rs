@@ -24,6 +24,8 @@ fn result(level: f64) -> StepResult {
         completed: 300,
         output_tokens: None,
         mean_latency_s: Some(1.0),
+        mean_ttft_ms: Some(100.0),
+        mean_tpot_ms: Some(10.0),
         mean_in_flight: 10.0,
         objective_share: None,
         flow: None,
@@ -135,6 +137,7 @@ fn a_level_that_was_sustained_by_luck_does_not_count() {
 fn each_step_checks_itself() {
     let report = search(rules(SweepBy::Rate), open(20.0));
     assert!(report.steps.iter().all(|step| matches!(step.littles_law, LittlesLaw::Checked { holds: true, .. })));
+    assert!(report.steps.iter().all(|step| (step.mean_ttft_ms, step.mean_tpot_ms) == (Some(100.0), Some(10.0))));
 }
 
 #[test]

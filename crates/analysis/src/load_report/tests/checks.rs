@@ -170,6 +170,7 @@ fn a_step_is_of_the_full_loop() {
     };
     let Next::Done(found) = Sweep::new(rules).unwrap().next(&[step]) else { panic!("more to run") };
     assert_eq!(found.steps[0].state, StepState::Sustained);
+    assert!(found.steps[0].mean_ttft_ms.is_some() && found.steps[0].mean_tpot_ms.is_some());
     assert!(matches!(found.steps[0].littles_law, LittlesLaw::Checked { holds: true, .. }));
 }
 
@@ -204,8 +205,8 @@ fn two_servers_are_compared_by_the_same_requests() {
 fn too_few_pairs_and_fixed_rates_are_said_to_be_so() {
     let few = read(&closed(2, 10, 0, |_| 50 * MS), Arrival::closed(2), None);
     let paired = few.against(&few);
-    assert_eq!(paired.checks.metrics["e2el"], PairedMetric::TooFew { pairs: 20, needed: 80 });
-    assert!(matches!(paired.checks.metrics["output_throughput"], PairedMetric::TooFew { .. }));
+    assert_eq!(paired.checks.metrics["e2el"], PairedMetric::TooFew { pairs: 20, needed: 80, change: Some(0.0) });
+    assert!(matches!(paired.checks.metrics["output_throughput"], PairedMetric::TooFewSlices { .. }));
     let open = report_with(&uneven(200), None);
     assert!(matches!(open.against(&open).checks.metrics["request_throughput"], PairedMetric::Fixed { .. }));
     let nothing = report_with(&[], None);

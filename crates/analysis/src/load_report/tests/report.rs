@@ -1,6 +1,6 @@
 //! The native result.
 
-use isobench_schema::load_result::LoadSlice;
+use isobench_schema::load_result::{LoadSlice, ServerMetric};
 use isobench_schema::record::{ServerLine, ServerSample};
 
 use super::*;
@@ -75,6 +75,10 @@ fn answers_without_tokens_have_an_end_to_end_latency_only() {
 #[test]
 fn percentiles_need_enough_requests_and_have_intervals() {
     let result = report_with(&uneven(141), None).result;
+    assert_eq!(result.requests_needed.get("p99"), Some(&662));
+    // One answer has no time per output token, so that there are 129 of them.
+    let needed: Vec<&str> = result.requests_needed.keys().map(String::as_str).collect();
+    assert_eq!(needed, ["p95", "p99", "p99.9"]);
     for key in ["p99_ttft_ms", "p99.9_ttft_ms", "p95_ttft_ms", "p99_itl_ms"] {
         let is_missing = result.too_few.iter().any(|name| name == key);
         // 130 of 141 didn't fail: just enough for a 95th percentile.
@@ -148,20 +152,32 @@ fn slices_and_halves_add_up_to_the_window() {
     assert!(first.contains_key("mean_itl_ms") && second.contains_key("p90_e2el_ms"));
 }
 
-#[test]
-fn the_servers_own_metrics_are_summed_up_over_the_window() {
-    let records = uneven(10);
+/// Returns the summary of a metric that was looked at before and after the window and within it.
+fn looked_at(looks: &[(u64, f64)]) -> Option<ServerMetric> {
+    // The first request is due at 0.
+    let records: Vec<RequestRecord> = uneven(10).into_iter().skip(2).collect();
     let mut lines = text(&records);
-    for (at_ns, value) in [(10 * MS, 3.0), (20 * MS, 1.0), (30 * MS, 5.0), (u64::MAX, 100.0)] {
-        let server = ServerSample { at_ns, values: [("waiting".to_owned(), value)].into() };
+    for (at_ns, value) in looks {
+        let server = ServerSample { at_ns: *at_ns, values: [("waiting".to_owned(), *value)].into() };
         lines += &(serde_json::to_string(&ServerLine { server }).unwrap() + "\n");
     }
     let workload = workload(10);
     let mut reader = LoadReader::new(options(&workload));
     reader.feed(lines.as_bytes());
-    let result = reader.finish(facts(workload)).unwrap().result;
-    let found = result.server["waiting"];
-    assert_eq!((found.looks, found.first, found.last, found.min, found.mean, found.max), (3, 3.0, 5.0, 1.0, 3.0, 5.0));
+    reader.finish(facts(workload)).unwrap().result.server.get("waiting").copied()
+}
+
+#[test]
+fn the_servers_own_metrics_are_summed_up_over_the_window() {
+    let numbers = |found: ServerMetric| (found.looks, [found.first, found.last, found.min, found.mean, found.max]);
+    let within = [(100 * MS, 3.0), (120 * MS, 1.0), (130 * MS, 5.0)];
+    assert_eq!(numbers(looked_at(&within).unwrap()), (3, [3.0, 5.0, 1.0, 3.0, 5.0]));
+    let around = [(1, 90.0), (MS, 2.0), (u64::MAX - 1, 100.0), (u64::MAX, 900.0)];
+    let all: Vec<(u64, f64)> = around.into_iter().chain(within).collect();
+    assert_eq!(numbers(looked_at(&all).unwrap()), (3, [2.0, 100.0, 1.0, 3.0, 5.0]));
+    // No look fell into a short window.
+    assert_eq!(numbers(looked_at(&around).unwrap()), (2, [2.0, 100.0, 2.0, 51.0, 100.0]));
+    assert_eq!(looked_at(&around[..2]), None, "nothing says how it ended");
 }
 
 #[test]

@@ -117,6 +117,7 @@ pub(super) struct Carrier<'a> {
     /// Where records are kept, if they are.
     records: Option<&'a Path>,
     warmed_up: Option<WarmUp>,
+    scraper: Option<Scraper>,
 }
 
 impl<'a> Carrier<'a> {
@@ -144,7 +145,20 @@ impl<'a> Carrier<'a> {
         let recording = Recording::create(records, header, LoadReader::new(options));
         let recording = recording.map_err(|error| unwritable(records, error))?;
         let client = Client::new(server.target.clone(), load_options(args, asked), clock, limits.stop.clone());
-        Ok(Self { args, server, asked, limits, context, schedules, clock, client, recording, records, warmed_up: None })
+        Ok(Self {
+            args,
+            server,
+            asked,
+            limits,
+            context,
+            schedules,
+            clock,
+            client,
+            recording,
+            records,
+            warmed_up: None,
+            scraper: None,
+        })
     }
 
     /// Sends everything; returns what the records tell.
@@ -159,7 +173,7 @@ impl<'a> Carrier<'a> {
         self.finish()
     }
 
-    /// Warms the server up, and empties its cache where that is asked for.
+    /// Warms the server up, empties its cache where that is asked for, and begins to look at its metrics.
     ///
     /// # Errors
     /// As [`Carrier::carry`].
@@ -168,6 +182,7 @@ impl<'a> Carrier<'a> {
         if self.args.server.reset_prefix_cache {
             self.reset_cache().await?;
         }
+        self.scraper = self.scraper()?;
         Ok(())
     }
 
@@ -176,20 +191,18 @@ impl<'a> Carrier<'a> {
     /// # Errors
     /// As [`Carrier::carry`].
     pub(super) async fn measure(&mut self) -> Result<(), CommandError> {
-        let scraper = self.scraper()?;
         let sending = self.asked.duration.map_or_else(Sending::all, Sending::within);
-        self.phase(Phase::Measure, &sending, |_record| {}).await?;
-        for sample in scraper.map(Scraper::stop).unwrap_or_default() {
-            self.recording.server(sample).exit(Exit::Machine)?;
-        }
-        Ok(())
+        self.phase(Phase::Measure, &sending, |_record| {}).await
     }
 
-    /// Returns what the records tell.
+    /// Ends looking at the server's metrics; returns what the records tell.
     ///
     /// # Errors
     /// As [`Carrier::carry`].
-    pub(super) fn finish(self) -> Result<LoadReport, CommandError> {
+    pub(super) fn finish(mut self) -> Result<LoadReport, CommandError> {
+        for sample in self.scraper.take().map(Scraper::stop).unwrap_or_default() {
+            self.recording.server(sample).exit(Exit::Machine)?;
+        }
         let facts = LoadFacts {
             urls: vec![self.server.url.clone()],
             model: self.server.target.model().to_owned(),

@@ -5,7 +5,9 @@ use isobench_schema::load_result::{LoadResult, Paired};
 use maud::{Markup, html};
 
 use crate::html::scale::{Scale, across, thin};
-use crate::load::checks::{PairedRow, change, difference, not_compared, paired_rows};
+use crate::load::against::{PairedRow, both_rows, difference, not_compared, paired_rows};
+use crate::load::checks::change;
+use crate::load::terminal::count_or_number;
 use crate::number::significant;
 use crate::text::clean;
 
@@ -31,7 +33,11 @@ pub(super) fn section(result: &LoadResult, paired: &Paired) -> Markup {
                     figcaption { "Change of each metric with its 95 % interval: of the mean over slices of time, and of the typical request over pairs" }
                     @for row in &rows {
                         @if let Some(why) = not_compared(row.found) {
-                            div.row { div.pair { (clean(row.metric)) } div.note { (why) } div.result {} }
+                            div.row {
+                                div.pair { (clean(row.metric)) }
+                                div.note { (why) }
+                                div.result { (bare(row.bare_change())) " " (values(row)) }
+                            }
                         }
                         @for (name, found) in differences(row) {
                             div.row {
@@ -39,9 +45,7 @@ pub(super) fn section(result: &LoadResult, paired: &Paired) -> Markup {
                                 (bar(&name, &found, scale))
                                 div.result {
                                     (change(found.change)) " "
-                                    @if let (false, [Some(a), Some(b)]) = (name.contains(TYPICAL), row.values) {
-                                        span.note { (significant(a)) " → " (significant(b)) }
-                                    }
+                                    @if !name.contains(TYPICAL) { (values(row)) }
                                     @if found.interval.is_none() {
                                         div.note title="neighbouring slices of time depend on each other" { small { "slices depend: no interval" } }
                                     }
@@ -60,7 +64,38 @@ pub(super) fn section(result: &LoadResult, paired: &Paired) -> Markup {
                     }
                 }
             }
+            (both(paired))
         }
+    }
+}
+
+/// Returns a change that has no interval.
+fn bare(found: Option<f64>) -> String {
+    found.map_or_else(|| "–".to_owned(), change)
+}
+
+fn values(row: &PairedRow<'_>) -> Markup {
+    html! {
+        @if let [Some(a), Some(b)] = row.values { span.note { (significant(a)) " → " (significant(b)) } }
+    }
+}
+
+/// Returns the numbers of both servers beside those that are compared.
+fn both(paired: &Paired) -> Markup {
+    let number =
+        |name: &str, value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| count_or_number(name, value));
+    html! {
+        div.scroll { table.narrow {
+            thead { tr {
+                th scope="col" { "number" }
+                @for title in ["first", "second", "change"] { th.number scope="col" { (title) } }
+            } }
+            tbody { @for row in both_rows(paired) { tr {
+                th scope="row" { (clean(&row.name)) }
+                @for value in row.values { td.number { (number(&row.name, value)) } }
+                td.number { (bare(row.change)) }
+            } } }
+        } }
     }
 }
 
@@ -70,7 +105,7 @@ const TYPICAL: &str = ", typical request";
 /// Returns the differences of a metric by their names.
 fn differences(row: &PairedRow<'_>) -> Vec<(String, Difference)> {
     match row.found {
-        PairedMetric::TooFew { .. } | PairedMetric::Fixed { .. } => Vec::new(),
+        PairedMetric::TooFew { .. } | PairedMetric::TooFewSlices { .. } | PairedMetric::Fixed { .. } => Vec::new(),
         PairedMetric::Compared { by_time, by_pair, .. } => {
             let metric = clean(row.metric);
             let typical = by_pair.map(|found| (format!("{metric}{TYPICAL}"), found));

@@ -23,7 +23,7 @@ pub(super) fn section(found: &SweepReport) -> Markup {
                 thead { tr {
                     th.number scope="col" { (raised(found.by)) }
                     th scope="col" { "shows" }
-                    @for title in ["req/s", "output tok/s", "Little's law"] { th.number scope="col" { (title) } }
+                    @for title in ["req/s", "output tok/s", "mean TTFT ms", "mean TPOT ms", "Little's law"] { th.number scope="col" { (title) } }
                 } }
                 tbody { @for one in &found.steps {
                     @let (word, tone) = step(one.state);
@@ -31,7 +31,9 @@ pub(super) fn section(found: &SweepReport) -> Markup {
                         th.number scope="row" { (level_name(one.level)) }
                         td class=(tone.class()) { (word) }
                         td.number { (significant(one.completed_per_s)) }
-                        td.number { (one.output_tok_per_s.map_or_else(|| "–".to_owned(), significant)) }
+                        @for value in [one.output_tok_per_s, one.mean_ttft_ms, one.mean_tpot_ms] {
+                            td.number { (value.map_or_else(|| "–".to_owned(), significant)) }
+                        }
                         td.number { (law(one.littles_law)) }
                     }
                 } }

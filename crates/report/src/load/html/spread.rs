@@ -14,6 +14,8 @@ const BOTTOM: f64 = 178.0;
 const WIDTH: f64 = 1000.0;
 /// The most bars of a histogram: finer buckets are drawn together.
 const BARS: usize = 90;
+/// One in so many values at either end may lie beyond the axis.
+const FEW: u64 = 200;
 /// The percentiles that are marked.
 const MARKED: [(&str, &str); 3] = [("median", "p50"), ("p90", "p90"), ("p99", "p99")];
 /// Names of marks closer than this part of the axis would cover each other.
@@ -45,20 +47,44 @@ struct Bar {
     count: u64,
 }
 
-/// Returns the buckets, neighbours drawn together where there are too many.
-fn bars(histogram: &Histogram) -> Vec<Bar> {
-    let together = histogram.counts.len().div_ceil(BARS).max(1);
-    let edge = |place: usize| histogram.first_ms * histogram.ratio.powf(crate::number::count(place));
+/// The bars that are drawn, and how many values lie beyond them.
+struct Shown {
+    bars: Vec<Bar>,
+    below: u64,
+    above: u64,
+}
+
+/// Returns the buckets, neighbours drawn together where there are too many. Where the last half percent of the values at
+/// either end take up most of the axis, it ends before them.
+fn shown(histogram: &Histogram) -> Shown {
+    let few = histogram.counts.iter().sum::<u64>() / FEW;
+    let end = |counts: &mut dyn Iterator<Item = &u64>| {
+        let mut beyond = 0;
+        let buckets = counts.take_while(|count| {
+            let is_few = beyond + **count <= few;
+            beyond += if is_few { **count } else { 0 };
+            is_few
+        });
+        (buckets.count(), beyond)
+    };
+    let (low, below) = end(&mut histogram.counts.iter());
+    let (high, above) = end(&mut histogram.counts.iter().rev());
+    let kept = histogram.counts.len().saturating_sub(low + high);
+    let (low, kept, below, above) =
+        if kept * 2 < histogram.counts.len() { (low, kept, below, above) } else { (0, histogram.counts.len(), 0, 0) };
+    let counts = histogram.counts.get(low..low + kept).unwrap_or_default();
+    let together = counts.len().div_ceil(BARS).max(1);
+    let edge = |place: usize| histogram.first_ms * histogram.ratio.powf(crate::number::count(low + place));
     let bar = |(index, counts): (usize, &[u64])| {
         let place = index * together;
         Bar { from: edge(place), to: edge(place + counts.len()), count: counts.iter().sum() }
     };
-    histogram.counts.chunks(together).enumerate().map(bar).collect()
+    Shown { bars: counts.chunks(together).enumerate().map(bar).collect(), below, above }
 }
 
 fn plot(result: &LoadResult, short: &str, long: &str, histogram: &Histogram) -> Markup {
-    let bars = bars(histogram);
-    let all: u64 = bars.iter().map(|bar| bar.count).sum();
+    let Shown { bars, below, above } = shown(histogram);
+    let all: u64 = bars.iter().map(|bar| bar.count).sum::<u64>() + below + above;
     let highest = bars.iter().map(|bar| bar.count).max().unwrap_or(0);
     let ends = bars.iter().flat_map(|bar| [bar.from, bar.to]).filter(|end| *end > 0.0);
     let Some(x) = Scale::around(ends.map(f64::log10)).filter(|_| highest > 0) else { return html! {} };
@@ -67,19 +93,23 @@ fn plot(result: &LoadResult, short: &str, long: &str, histogram: &Histogram) -> 
     let (highest, total) = (exact(highest), exact(all));
     let mut outline = Vec::new();
     let mut shares = Vec::new();
-    let mut so_far = 0;
+    let mut so_far = below;
     for bar in &bars {
         let height = up(exact(bar.count) / highest);
         let (from, to) = (at(bar.from) * WIDTH, at(bar.to) * WIDTH);
         outline.extend([(from, up(0.0)), (from, height), (to, height), (to, up(0.0))]);
         if shares.is_empty() {
-            shares.push((from, up(0.0)));
+            shares.push((from, up(exact(below) / total)));
         }
         so_far += bar.count;
         shares.push((to, up(exact(so_far) / total)));
     }
     let marks = marks(result, short, &at);
-    let caption = format!("{} ({long}) in ms, {}", short.to_uppercase(), counted(all, "value"));
+    let beyond = match (below, above) {
+        (0, 0) => String::new(),
+        _ => format!(", {below} of them below and {above} above the axis"),
+    };
+    let caption = format!("{} ({long}) in ms, {}{beyond}", short.to_uppercase(), counted(all, "value"));
     html! {
         figure {
             figcaption { (caption) }

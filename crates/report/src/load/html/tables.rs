@@ -2,12 +2,11 @@
 
 use isobench_schema::load_checks::{AgainstProcess, Pacing};
 use isobench_schema::load_result::{LoadInterval, LoadResult};
-use isobench_schema::workload::Prompts;
 use maud::{Markup, html};
 
-use crate::load::checks;
 use crate::load::rows::{LATENCIES, latency_name, statistic_order};
-use crate::load::terminal::arrival;
+use crate::load::terminal::{arrival, too_few};
+use crate::load::{checks, sent, server as says};
 use crate::number::significant;
 use crate::text::clean;
 
@@ -47,7 +46,7 @@ fn cell(result: &LoadResult, name: &str) -> Markup {
                 (significant(*value))
                 @if let Some(interval) = result.intervals.get(name) { div.note { small { (between(interval)) } } }
             } @else if result.too_few.iter().any(|few| few == name) {
-                span.unsure title="there were too few requests for this percentile to be an estimate" { "n too small" }
+                span.unsure title=(too_few(result)) { "n too small" }
             } @else { "–" }
         }
     }
@@ -160,16 +159,18 @@ pub(super) fn server(result: &LoadResult) -> Markup {
         @if !result.server.is_empty() {
             section {
                 h2 { "What the server says of itself" }
+                @if let Some(note) = says::cache_note(result) { p.unsure { (note) } }
                 div.scroll { table.values {
                     thead { tr {
                         th scope="col" { "metric" }
-                        @for title in ["first", "last", "min", "mean", "max", "looks"] { th.number scope="col" { (title) } }
+                        @for title in ["first", "last", "over the window", "min", "mean", "max", "looks"] { th.number scope="col" { (title) } }
                     } }
                     tbody { @for (name, metric) in &result.server { tr {
                         th scope="row" { code { bdi { (clean(name)) } } }
-                        @for value in [metric.first, metric.last, metric.min, metric.mean, metric.max] {
-                            td.number { (significant(value)) }
-                        }
+                        td.number { (significant(metric.first)) }
+                        td.number { (significant(metric.last)) }
+                        (number(says::grown(name, metric).as_ref()))
+                        @for value in [metric.min, metric.mean, metric.max] { td.number { (significant(value)) } }
                         td.number { (metric.looks) }
                     } } }
                 } }
@@ -181,14 +182,6 @@ pub(super) fn server(result: &LoadResult) -> Markup {
 /// Returns what was sent, and with which versions.
 pub(super) fn workload(result: &LoadResult) -> Markup {
     let load = &result.workload;
-    let prompts = match &load.prompts {
-        Prompts::Words { input_tokens } => format!("{input_tokens} random words"),
-        Prompts::TokenIds { input_tokens, .. } => format!("{input_tokens} random token ids"),
-        Prompts::Dataset { name, options } => {
-            let options: Vec<String> = options.iter().map(|(key, value)| format!("{key}={}", option(value))).collect();
-            format!("{name} {}", options.join(" "))
-        }
-    };
     let digests = [("tokenizer", &result.tokenizer_digest), ("dataset", &result.dataset_digest)];
     html! {
         section {
@@ -197,9 +190,8 @@ pub(super) fn workload(result: &LoadResult) -> Markup {
                 dt { "interface" } dd { (load.api) }
                 dt { "requests" } dd { (load.requests) ", after " (load.warm_up_requests) " that weren't measured" }
                 dt { "arrivals" } dd { (arrival(&load.arrival)) @if let Some(most) = load.max_in_flight { ", at most " (most) " under way" } }
-                dt { "prompts" } dd { bdi { (clean(&prompts)) } }
-                dt { "answers" } dd { (load.output_tokens) " tokens" @if load.ignore_eos { ", all of them asked for" } @else { " at most" }
-                    ", temperature " (load.temperature) }
+                dt { "prompts" } dd { bdi { (sent::prompts(&load.prompts)) } }
+                dt { "answers" } dd { (sent::answers(result)) ", temperature " (load.temperature) }
                 @if !load.extra_body.is_empty() {
                     dt { "further fields" }
                     dd { @for (key, value) in &load.extra_body { code { bdi { (clean(key)) ": " (clean(&value.to_string())) } } " " } }
@@ -212,15 +204,5 @@ pub(super) fn workload(result: &LoadResult) -> Markup {
                 dt { "definitions" } dd { (clean(&result.definition)) }
             }
         }
-    }
-}
-
-fn option(value: &isobench_schema::task::OptionValue) -> String {
-    use isobench_schema::task::OptionValue;
-    match value {
-        OptionValue::Switch(on) => on.to_string(),
-        OptionValue::Whole(number) => number.to_string(),
-        OptionValue::Number(number) => number.to_string(),
-        OptionValue::Text(text) => text.clone(),
     }
 }
