@@ -31,12 +31,11 @@ impl Server {
     /// Returns what in the URL or the headers makes no sense, or that the server doesn't say what it serves.
     pub(super) fn find(args: &LoadArgs, url: &str, limits: &Limits, runtime: &Runtime) -> Result<Self, CommandError> {
         let endpoint = endpoint(&args.server, url)?.with_headers(headers(&args.server)).exit(Exit::Usage)?;
-        let served = match &args.server.model {
-            Some(model) => Served { model: model.clone(), max_model_len: None },
-            None => {
-                let found = runtime.block_on(limits.over(discover(&endpoint, DISCOVERY)))?;
-                found.map_err(|error| unknown_model(url, error))?
-            }
+        let served = if let Some(model) = &args.server.model {
+            Served { model: model.clone(), max_model_len: None }
+        } else {
+            let found = runtime.block_on(limits.over(discover(&endpoint, DISCOVERY)))?;
+            found.map_err(|error| unknown_model(url, error))?
         };
         let mut target = Target::new(endpoint, served.model);
         if let Some(path) = &args.server.endpoint {
