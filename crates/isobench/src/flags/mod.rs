@@ -70,6 +70,10 @@ pub(crate) fn understand(words: Vec<OsString>) -> Result<Understood, UnderstandE
     let Some((texts, at)) = place else { return Ok(Understood { words, rows: Vec::new() }) };
     let own = OwnFlags::of_load();
     let (before, after) = texts.split_at(at + 1);
+    if let Some(plain) = own.plain(after) {
+        let words = before.iter().chain(&plain).map(OsString::from).collect();
+        return Ok(Understood { words, rows: Vec::new() });
+    }
     let split = split::split(after, &own, Knowledge::embedded());
     let explains = split.own.iter().any(|word| word == "--explain-flags");
     let meaning::Meant { words: meant, rows, problems } = meaning::mean(split, Knowledge::embedded());

@@ -298,3 +298,26 @@ fn every_flag_that_something_becomes_is_ours() {
     }
     Arguments::command().debug_assert();
 }
+
+#[test]
+fn words_that_are_ours_mean_the_same_without_the_tables_of_others() {
+    let own = OwnFlags::of_load();
+    for line in [
+        "http://a:1 --concurrency 8 --requests 64 --input-len 32 --output-len 32 --tokenizer d --json f.json",
+        "--against http://a http://b --rate 5 --burstiness 2 --no-live --json f",
+        "--model m http://a --counter usage --workers 2 --pin 1 --warm-up steady --goodput ttft<5ms",
+    ] {
+        let texts: Vec<String> = words(line).iter().skip(2).map(|word| word.to_str().unwrap().to_owned()).collect();
+        let plain = own.plain(&texts).unwrap_or_else(|| panic!("{line} isn't plain"));
+        let all = meaning::mean(split::split(&texts, &own, Knowledge::embedded()), Knowledge::embedded()).words;
+        let args = |words: &[String]| {
+            let words = ["isobench", "load"].into_iter().chain(words.iter().map(String::as_str));
+            format!("{:?}", Arguments::try_parse_from(words).unwrap())
+        };
+        assert_eq!(args(&plain), args(&all), "{line}");
+    }
+    for line in ["a:1", "http://a --num-prompts 5", "http://a --output_len 5", "http://a --json", "--explain-flags"] {
+        let texts: Vec<String> = words(line).iter().skip(2).map(|word| word.to_str().unwrap().to_owned()).collect();
+        assert_eq!(own.plain(&texts), None, "{line}");
+    }
+}
