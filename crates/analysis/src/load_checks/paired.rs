@@ -1,7 +1,7 @@
 //! What two running servers differ by that were sent the same requests in turn.
 //!
 //! The difference is that of these two processes over this time, each launched once: no verdict follows from it. Slices of
-//! time stand for repetitions, because what disturbs one request disturbs its neighbours; [`series`](super::series) says how
+//! time stand for repetitions, because what disturbs one request disturbs its neighbours; `series` says how
 //! neighbouring slices that still depend on each other are treated.
 //!
 //! Power (sim, level 5 %, a true difference of 3 %, independent slices): where the log ratio of a slice has a standard

@@ -1,6 +1,6 @@
 //! `isobench load`: the load client alone.
 //!
-//! The way of a load: [`server`] finds out what there is to load, [`asked`] what is sent to it, [`carry`] sends it phase by
+//! The way of a load: [`server`] finds out what there is to load, [`asked`] what is sent to it, [`mod@carry`] sends it phase by
 //! phase and reads the records as they come, and [`outputs`] writes the result in every form that was asked for.
 
 mod against;
