@@ -168,6 +168,17 @@ fn two_servers_are_compared_and_not_judged() {
 }
 
 #[test]
+fn a_comparison_is_worth_no_more_than_the_worse_of_its_two_loads() {
+    let place = Place::new();
+    let (whole, broken) = (TruthServer::start(STEADY), TruthServer::start(&format!("{STEADY}&abort=2")));
+    let words = [&["--against", whole.url(), broken.url()], &BRIEF[..]].concat();
+    let result = place.result(&[&words[..], &["--counter", "usage", "--model", "mock"]].concat());
+    assert_eq!((&result["validity"], &result["metrics"]["failed"]), (&"failed-requests".into(), &0.0.into()));
+    let finding = result["findings"][0]["message"].as_str().unwrap();
+    assert!(finding.starts_with(broken.url()), "{finding}");
+}
+
+#[test]
 fn a_sweep_finds_where_the_server_has_no_more_places() {
     let (place, server) = (Place::new(), TruthServer::start("ttft_us=5000&itl_us=1000&slots=4"));
     let words = ["--sweep", "concurrency", "--sweep-levels", "1,4,16", "--requests", "160", "--input-len", "8"];

@@ -94,6 +94,32 @@ async fn over_tls_with_a_certificate_that_is_trusted() {
 }
 
 #[tokio::test]
+async fn nothing_of_an_open_loop_is_due_while_keys_are_agreed_on() {
+    for options in [&["--tls"][..], &["--http2", "--tls"][..]] {
+        let server = TruthServer::start_with(STEADY, options);
+        let endpoint = Endpoint::parse_with(server.url(), &manner(&server, HttpVersion::Auto)).unwrap();
+        // Any time since the clock's zero is past the first requests' offsets.
+        let clock = Clock::start();
+        std::thread::sleep(Duration::from_millis(20));
+        let arrival = Arrival::Constant { rate_per_s: 500.0 };
+        let workload = Workload { requests: REQUESTS, arrival, ..support::one_by_one(REQUESTS) };
+        let schedule = Arc::new(Schedule::new(&workload, 7, Phase::Measure, &Resources::default()).unwrap());
+        let client = Client::new(Target::new(endpoint, "mock"), LoadOptions::new(LONG, LONG), clock, Cancel::new());
+        let mut records = Vec::new();
+        let summary = client.run_phase(&schedule, |record| {
+            records.push(record);
+            Ok(())
+        });
+        let began_ns = summary.await.unwrap().audit.began_ns;
+        for record in &records {
+            let offset_ns = schedule.entries()[record.index as usize].offset_ns;
+            assert_eq!(record.intended_ns, began_ns + offset_ns, "{options:?}: {record:?}");
+        }
+        assert_eq!(records.len(), REQUESTS as usize);
+    }
+}
+
+#[tokio::test]
 async fn a_certificate_that_nobody_trusts_is_refused_unless_anybody_is_trusted() {
     let server = TruthServer::start_with(STEADY, &["--tls"]);
     let (records, _) = load(Endpoint::parse(server.url()).unwrap(), 1).await;

@@ -52,9 +52,9 @@ pub(super) struct PhaseRun<'a> {
     queue: VecDeque<(u64, Run)>,
     under_way: usize,
     most_under_way: Option<usize>,
-    /// The next head of an open loop, and the phase's start.
+    /// The next head of an open loop, and the phase's start: before that, while connections are made, nothing is due.
     next_head: usize,
-    start_ns: u64,
+    start_ns: Option<u64>,
     times: Times,
     check_ns: u64,
     checked_ns: u64,
@@ -84,7 +84,7 @@ impl<'a> PhaseRun<'a> {
             under_way: 0,
             most_under_way,
             next_head,
-            start_ns: 0,
+            start_ns: None,
             times: Times::default(),
             check_ns: nanoseconds(check).clamp(1_000_000, 50_000_000),
             checked_ns: 0,
@@ -103,8 +103,9 @@ impl<'a> PhaseRun<'a> {
         // Naps and waits end when they should, not up to 50 µs later.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1_000));
         self.times = Times::now();
-        self.start_ns = self.work.start_ns();
-        self.fill();
+        let start_ns = self.work.start_ns();
+        self.start_ns = Some(start_ns);
+        self.fill(start_ns);
         loop {
             let now_ns = self.now_ns();
             if self.stop_if_asked() {
@@ -132,7 +133,12 @@ impl<'a> PhaseRun<'a> {
         self.work.context.clock.now_ns()
     }
 
-    /// Opens the connections of a closed loop, or of requests that all go out at once, before their clock starts: an engine isn't slower because a client connects.
+    fn since_start_ns(&self, now_ns: u64) -> u64 {
+        self.start_ns.map_or(0, |start_ns| now_ns.saturating_sub(start_ns))
+    }
+
+    /// Opens the connections of a closed loop, or of requests that all go out at once, before their clock starts: an engine
+    /// isn't slower because a client connects.
     ///
     /// With TLS or HTTP/2 one connection is opened before any loop, which shows what the server speaks: in HTTP/2 it is
     /// enough.
@@ -180,7 +186,7 @@ impl<'a> PhaseRun<'a> {
     }
 
     /// Gives each slot of a closed loop its first run.
-    fn fill(&mut self) {
+    fn fill(&mut self, start_ns: u64) {
         let Pace::Closed { concurrency, ramp_ns } = self.work.schedule.pace() else { return };
         let slots = (0..concurrency).skip(self.worker.number).step_by(self.work.workers.max(1));
         for slot in slots {
@@ -189,7 +195,7 @@ impl<'a> PhaseRun<'a> {
             let Some(index) = self.work.next_head(after_ns) else { return };
             match after_ns {
                 0 => self.ready.push_back((None, Run::new(index))),
-                after_ns => self.worker.releases.push(self.start_ns.saturating_add(after_ns), Run::new(index)),
+                after_ns => self.worker.releases.push(start_ns.saturating_add(after_ns), Run::new(index)),
             }
         }
     }
@@ -201,7 +207,7 @@ impl<'a> PhaseRun<'a> {
         if !self.work.sending.goes_on(entry.offset_ns) {
             return None;
         }
-        Some(self.start_ns.saturating_add(entry.offset_ns))
+        Some(self.start_ns?.saturating_add(entry.offset_ns))
     }
 
     /// Returns when the next run is due.
@@ -283,7 +289,7 @@ impl<'a> PhaseRun<'a> {
             (None, _) => {}
         }
         if is_closed && (next.is_none() || record.failure.is_some()) {
-            let since_ns = self.now_ns().saturating_sub(self.start_ns);
+            let since_ns = self.since_start_ns(self.now_ns());
             self.ready.extend(self.work.next_head(since_ns).map(|index| (None, Run::new(index))));
         }
         self.hand_out(record);
@@ -348,7 +354,7 @@ impl<'a> PhaseRun<'a> {
         }
         self.checked_ns = now_ns;
         let busy_ns = self.times.since().busy_ns;
-        self.work.context.gauge.note_busy(self.worker.number, busy_ns, now_ns.saturating_sub(self.start_ns));
+        self.work.context.gauge.note_busy(self.worker.number, busy_ns, self.since_start_ns(now_ns));
         self.realtime = Realtime::now(&self.work.context.clock);
         let options = &self.work.context.options;
         let due = |flight: &Flight| flight.overdue(options, now_ns).is_some() || flight.is_drained(now_ns);

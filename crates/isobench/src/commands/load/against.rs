@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use isobench_schema::load_result::Validity;
 use tokio::runtime::Runtime;
 
 use super::super::Context;
@@ -44,11 +45,16 @@ pub(super) fn run(
         a.and(b)
     })?;
     let (mut report, against) = (one.finish()?, other.finish()?);
-    report.result.urls.clone_from(&urls.to_vec());
+    report.result.urls = urls.to_vec();
     report.result.paired = Some(report.against(&against));
+    // A comparison is worth no more than the worse of the two loads.
+    report.result.findings.extend(against.result.findings.into_iter().map(|mut finding| {
+        finding.message = format!("{second_url}: {}", finding.message);
+        finding
+    }));
+    report.result.validity = Validity::of(&report.result.findings);
     outputs::write(args, &report, context)?;
-    let ends = [exit(&report.result, limits.cause()), exit(&against.result, limits.cause())];
-    Ok(ends.into_iter().find(|end| *end != Exit::Success).unwrap_or(Exit::Success))
+    Ok(exit(&report.result, limits.cause()))
 }
 
 /// Returns where the records of the second server go: beside those of the first, with `.b` in the name.

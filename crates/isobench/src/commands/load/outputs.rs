@@ -121,7 +121,11 @@ pub(super) fn show(args: &LoadArgs, result: &LoadResult, context: Context, is_sa
     Ok(())
 }
 
-fn put(path: &Path, text: &str) -> Result<(), CommandError> {
+/// Writes a file.
+///
+/// # Errors
+/// Returns an error that names it.
+pub(super) fn put(path: &Path, text: &str) -> Result<(), CommandError> {
     fs::write(path, text).map_err(|error| unwritten(path, error))
 }
 

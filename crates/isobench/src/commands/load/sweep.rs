@@ -1,6 +1,5 @@
 //! `isobench load --sweep`: one load at each level, until it is known where the server saturates.
 
-use std::fs;
 use std::path::PathBuf;
 
 use isobench_analysis::load_checks::sweep::{Next, StepResult, Sweep, SweepRules};
@@ -8,6 +7,7 @@ use isobench_analysis::load_report::LoadReport;
 use isobench_report::html::Options;
 use isobench_report::load::html::{SweepLevel, sweep_page};
 use isobench_schema::load_checks::{SweepBy, SweepReport};
+use isobench_schema::order::derive_seed;
 use isobench_schema::workload::Arrival;
 use tokio::runtime::Runtime;
 
@@ -62,7 +62,9 @@ pub(super) fn run(
             },
         };
         context.terminal.status(&format!("{by} {level}"));
-        let asked = asked.with_arrival(arrival(by, level, args));
+        // Prompts that the server has seen at another level would come from its prefix cache.
+        let mut asked = asked.with_arrival(arrival(by, level, args));
+        asked.seed = derive_seed(asked.seed, &format!("sweep/{level}"));
         let records = args.output.records.as_ref().map(|path| at_level(path, level));
         let report = Carrier::new(args, server, &asked, limits, context, records.as_deref())?.carry(runtime)?;
         let is_met = goal.as_ref().and_then(|goal| goal.is_met(&report.result.metrics));
@@ -132,11 +134,7 @@ fn write(
             .zip(&reports)
             .map(|(step, report)| SweepLevel { name, level: step.level, result: &report.result })
             .collect();
-        let failed = |error: std::io::Error| {
-            let message = format!("failed to write `{}`", path.display());
-            CommandError { source: Some(error.into()), ..CommandError::new(Exit::Machine, message) }
-        };
-        fs::write(path, sweep_page(&found, &levels, &Options::default())).map_err(failed)?;
+        outputs::put(path, &sweep_page(&found, &levels, &Options::default()))?;
     }
     let best = found.highest_sustained;
     let place = results.iter().position(|step| best.is_some_and(|best| (step.level - best).abs() < f64::EPSILON));
