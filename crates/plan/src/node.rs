@@ -104,6 +104,21 @@ impl Node {
         if let NodeValue::List(items) = &self.value { items } else { &[] }
     }
 
+    /// Returns a number, whole or not.
+    #[expect(clippy::cast_precision_loss, reason = "no rate, time, limit or margin is near 2^53")]
+    pub(crate) fn number(&self) -> Option<f64> {
+        match self.value {
+            NodeValue::Number(value) => Some(value),
+            NodeValue::Whole(value) => Some(value as f64),
+            NodeValue::Null
+            | NodeValue::Switch(_)
+            | NodeValue::Text(_)
+            | NodeValue::Time(_)
+            | NodeValue::List(_)
+            | NodeValue::Table(_) => None,
+        }
+    }
+
     /// Returns the text of a string.
     pub(crate) fn text(&self) -> Option<&str> {
         if let NodeValue::Text(text) = &self.value { Some(text) } else { None }

@@ -84,18 +84,8 @@ impl<'n> Draft<'n> {
         value
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "no rate, limit or margin is near 2^53")]
     pub(crate) fn number(&self, path: &str) -> Option<f64> {
-        match self.root.at(path)?.value {
-            NodeValue::Number(value) => Some(value),
-            NodeValue::Whole(value) => Some(value as f64),
-            NodeValue::Null
-            | NodeValue::Switch(_)
-            | NodeValue::Text(_)
-            | NodeValue::Time(_)
-            | NodeValue::List(_)
-            | NodeValue::Table(_) => None,
-        }
+        self.root.at(path)?.number()
     }
 
     fn seconds(&mut self, path: &str, default: f64) -> Option<Seconds> {

@@ -3,7 +3,7 @@
 use isobench_schema::workload::{Arrival, Stage, WorkloadKind};
 
 use crate::defaults;
-use crate::node::{Node, NodeValue};
+use crate::node::Node;
 use crate::typed::Draft;
 use crate::typed_workload::only;
 
@@ -93,23 +93,10 @@ fn stages(draft: &mut Draft<'_>) -> Option<Vec<Stage>> {
 
 /// Returns a stage, whose values have the kinds that the table of keys gives them.
 fn stage(node: &Node) -> Option<Stage> {
-    let from_per_s = number(node, "from-per-s")?;
-    let to_per_s = number(node, "to-per-s").unwrap_or(from_per_s);
-    Some(Stage { seconds: number(node, "seconds")?, from_per_s, to_per_s })
-}
-
-#[expect(clippy::cast_precision_loss, reason = "no rate or time is near 2^53")]
-fn number(node: &Node, key: &str) -> Option<f64> {
-    match node.get(key)?.value {
-        NodeValue::Number(value) => Some(value),
-        NodeValue::Whole(value) => Some(value as f64),
-        NodeValue::Null
-        | NodeValue::Switch(_)
-        | NodeValue::Text(_)
-        | NodeValue::Time(_)
-        | NodeValue::List(_)
-        | NodeValue::Table(_) => None,
-    }
+    let number = |key| node.get(key)?.number();
+    let from_per_s = number("from-per-s")?;
+    let to_per_s = number("to-per-s").unwrap_or(from_per_s);
+    Some(Stage { seconds: number("seconds")?, from_per_s, to_per_s })
 }
 
 /// Returns a number, or `None` after noting that it is missing.

@@ -36,16 +36,7 @@ pub fn page(view: &View, options: &Options) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy"
-                    content="default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="referrer" content="no-referrer";
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
-            }
+            (head(&title, &[STYLE]))
             body {
                 (blocks_plot::shapes())
                 header {
@@ -65,6 +56,22 @@ pub fn page(view: &View, options: &Options) -> String {
         }
     };
     markup.into_string()
+}
+
+/// Returns the head of a page that loads nothing and runs nothing.
+pub(crate) fn head(title: &str, styles: &[&str]) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy"
+                content="default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta name="referrer" content="no-referrer";
+            title { (title) }
+            style { @for style in styles { (PreEscaped(style)) } }
+        }
+    }
 }
 
 fn body(view: &View) -> Markup {

@@ -10,11 +10,11 @@ mod time;
 
 use isobench_schema::load_checks::SweepReport;
 use isobench_schema::load_result::{LoadResult, Validity};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 
 use super::checks::level_name;
 use super::terminal::{arrival, meaning};
-use crate::html::{Options, STYLE};
+use crate::html::{Options, STYLE, head};
 use crate::number::{duration, percent, significant};
 use crate::text::clean;
 
@@ -55,16 +55,7 @@ fn document(title: &str, options: &Options, body: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy"
-                    content="default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="referrer" content="no-referrer";
-                title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(LOAD_STYLE)) }
-            }
+            (head(title, &[STYLE, LOAD_STYLE]))
             body {
                 header { h1 { bdi { (title) } } }
                 main { (body) }
