@@ -9,6 +9,7 @@
 //! - While chunks come as asked, nothing is allocated: text, times and ids have room from the start.
 
 mod counting;
+mod pattern;
 mod told;
 mod whole;
 

@@ -2,12 +2,14 @@
 //!
 //! Only the fields that matter are kept, as they stand in the event's bytes; nothing is allocated.
 
+use std::ops::Range;
+
 use crate::json::{Malformed, Raw, Reader};
 
 type Read<T> = Result<T, Malformed>;
 
 /// One event.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct EventBody<'a> {
     /// The first choice.
     pub(crate) choice: Option<Choice<'a>>,
@@ -15,6 +17,8 @@ pub(crate) struct EventBody<'a> {
     pub(crate) choices: usize,
     /// The server's token counts.
     pub(crate) usage: EventUsage,
+    /// Where they stand in the event's bytes, if they do.
+    pub(crate) usage_at: Option<Range<usize>>,
     /// Whether the event says that the answer failed: by a field `error`, or as an object of the kind `error`.
     pub(crate) is_error: bool,
 }
@@ -37,6 +41,22 @@ pub(crate) struct Choice<'a> {
     token_ids: Option<&'a str>,
 }
 
+/// The field that holds a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextField {
+    /// `text` of a completion.
+    Text,
+    /// `delta.content` of a chat.
+    Content,
+}
+
+/// The whole output of an event whose choice has nothing but a text, which is the answer's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PlainText<'a> {
+    pub(crate) field: TextField,
+    pub(crate) text: Raw<'a>,
+}
+
 /// What a chat's choice adds. The calls are lists and objects that aren't `null`.
 #[derive(Debug, Default, Clone, Copy)]
 struct Delta<'a> {
@@ -56,7 +76,11 @@ impl<'a> EventBody<'a> {
         reader.object(|reader, key| {
             match key {
                 "choices" => body.take_choices(reader)?,
-                "usage" => body.usage = EventUsage::read(reader)?,
+                "usage" => {
+                    let from = reader.place();
+                    body.usage = EventUsage::read(reader)?;
+                    body.usage_at = Some(from..reader.place());
+                }
                 "error" => body.is_error |= !is_null(reader.value()?),
                 "object" => body.is_error |= reader.string_or_null()?.is_some_and(|kind| kind.as_written() == "error"),
                 _ => drop(reader.value()?),
@@ -65,6 +89,22 @@ impl<'a> EventBody<'a> {
         })?;
         reader.end()?;
         Ok(body)
+    }
+
+    /// Returns the text of an event that tells nothing else but counts.
+    pub(crate) fn plain_text(&self) -> Option<PlainText<'a>> {
+        let Self { choice: Some(choice), choices: 1, is_error: false, .. } = self else { return None };
+        let Choice { index: 0, text, delta, finish_reason: None, token_ids: None } = *choice else { return None };
+        let Delta { content, reasoning: None, reasoning_content: None, tool_calls: None, function_call: None } = delta
+        else {
+            return None;
+        };
+        let plain = match (text, content) {
+            (Some(text), None) => PlainText { field: TextField::Text, text },
+            (None, Some(text)) => PlainText { field: TextField::Content, text },
+            (None, None) | (Some(_), Some(_)) => return None,
+        };
+        (!plain.text.is_escaped()).then_some(plain)
     }
 
     fn take_choices(&mut self, reader: &mut Reader<'a>) -> Read<()> {
@@ -108,6 +148,15 @@ pub(crate) struct Held {
     pub(crate) content: bool,
     /// Token ids, also an empty list of them.
     pub(crate) ids: bool,
+}
+
+impl<'a> From<PlainText<'a>> for Choice<'a> {
+    fn from(PlainText { field, text }: PlainText<'a>) -> Self {
+        match field {
+            TextField::Text => Self { text: Some(text), ..Self::default() },
+            TextField::Content => Self { delta: Delta { content: Some(text), ..Delta::default() }, ..Self::default() },
+        }
+    }
 }
 
 impl<'a> Choice<'a> {

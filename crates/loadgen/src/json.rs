@@ -21,6 +21,23 @@ pub(crate) struct Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
+    /// Reads a string without escapes up to its end, behind its first quote; returns it and what is left, from the last quote
+    /// on.
+    pub(crate) fn unescaped(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        // A text is short, so that a search by wide instructions doesn't pay.
+        let stop = bytes.iter().position(|byte| *byte < b' ' || matches!(byte, b'"' | b'\\'))?;
+        let (text, rest) = bytes.split_at_checked(stop)?;
+        if rest.first() != Some(&b'"') {
+            return None;
+        }
+        Some((Self { text: std::str::from_utf8(text).ok()?, escaped: false }, rest))
+    }
+
+    /// Returns whether the string has escapes.
+    pub(crate) fn is_escaped(self) -> bool {
+        self.escaped
+    }
+
     /// Returns whether the string has no character.
     pub(crate) fn is_empty(self) -> bool {
         self.text.is_empty()
@@ -302,7 +319,13 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn rest(&self) -> &'a [u8] {
+    /// Returns the place in the text, in bytes.
+    pub(crate) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// Returns what is left of the text.
+    pub(crate) fn rest(&self) -> &'a [u8] {
         self.text.as_bytes().get(self.at..).unwrap_or_default()
     }
 }

@@ -6,6 +6,7 @@ use isobench_schema::workload::TokenCounter;
 use serde::de::IgnoredAny;
 
 use super::counting::{Claims, Settled, words_begun};
+use super::pattern::Pattern;
 use crate::event::{Choice, EventBody, EventUsage};
 use crate::failing::{failure, shown};
 use crate::json::{Malformed, Raw};
@@ -18,6 +19,7 @@ const TOKEN_BYTES: usize = 6;
 #[derive(Debug)]
 pub(super) struct Told {
     counter: TokenCounter,
+    pattern: Pattern,
     in_word: bool,
     claims: Claims,
     chunk_ns: Vec<u64>,
@@ -42,6 +44,8 @@ impl Told {
         let room = |wanted: bool| if wanted { Vec::with_capacity(chunks) } else { Vec::new() };
         Self {
             counter,
+            // Token ids differ from event to event.
+            pattern: Pattern::new(counter != TokenCounter::TokenIds),
             in_word: false,
             claims: Claims::default(),
             chunk_ns: Vec::with_capacity(chunks),
@@ -178,7 +182,12 @@ impl Told {
                 format!("the stream holds an error event: {}", shown(data)),
             ));
         }
+        if let Some((plain, usage)) = self.pattern.read(data) {
+            let claim = self.take_usage(usage);
+            return self.take_choice(&plain.into(), claim, at_ns).map_err(|error| unreadable(data, error));
+        }
         let body = EventBody::parse(data).map_err(|error| unreadable(data, error))?;
+        self.pattern.learn(data, &body);
         if body.is_error {
             return Err(failure(FailureClass::StreamError, format!("the stream holds an error: {}", shown(data))));
         }

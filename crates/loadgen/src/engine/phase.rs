@@ -27,8 +27,11 @@ use crate::target::HttpVersion;
 const TICK_NS: u64 = 10_000_000;
 /// Events that are closer than this on average are let gather.
 const BUSY_GAP_NS: u64 = 30_000;
-/// For so long.
-const NAP_NS: u64 = 100_000;
+/// For so long at least, and at most. Between them it is a part of the time between two chunks of one stream, so that what
+/// gathers is chunks of many streams, each with its own stamp, and not several of one stream under the stamp of the last.
+const SHORTEST_NAP_NS: u64 = 100_000;
+const LONGEST_NAP_NS: u64 = 500_000;
+const NAPS_PER_CHUNK: u64 = 8;
 /// How many sockets one look at the kernel names at most.
 const MOST_EVENTS: usize = 512;
 /// How many connections are opened beforehand where all requests go out at once.
@@ -378,10 +381,13 @@ impl<'a> PhaseRun<'a> {
     /// a part of the nap. Without stamps, or with a request due soon, there is none.
     fn nap(&mut self, timeout: Timespec, now_ns: u64) {
         let is_stamped = self.lag.reads() >= self.reads / 2;
-        let is_free = self.next_ns().is_none_or(|next_ns| next_ns.saturating_sub(now_ns) > 4 * NAP_NS);
+        let streams = u64::try_from(self.under_way).unwrap_or(u64::MAX);
+        let chunk_gap_ns = self.event_gap_ns.saturating_mul(streams);
+        let nap_ns = (chunk_gap_ns / NAPS_PER_CHUNK).clamp(SHORTEST_NAP_NS, LONGEST_NAP_NS);
+        let is_free = self.next_ns().is_none_or(|next_ns| next_ns.saturating_sub(now_ns) > 4 * nap_ns);
         if self.event_gap_ns < BUSY_GAP_NS && is_stamped && is_free && timeout != Timespec::default() {
             // A nap that a signal ends is only shorter.
-            let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 0, tv_nsec: NAP_NS.cast_signed() });
+            let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 0, tv_nsec: nap_ns.cast_signed() });
         }
     }
 
