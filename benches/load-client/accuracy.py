@@ -24,13 +24,14 @@ def trials(bench):
     found = []
     for streams, (requests, slow) in SIZES.items():
         load = Load(requests, streams, output_len=TOKENS, duration_s=8 * REQUEST_S)
-        found.append(Trial("accuracy", f"{streams}", load, SETTINGS, slow_requests=slow))
+        found.append(Trial("accuracy", f"{streams}", load, SETTINGS, slow_requests=slow,
+                           only=bench.with_latency))
     load = Load(SIZES[64][0], 64, output_len=TOKENS, duration_s=8 * REQUEST_S)
     found.append(Trial("accuracy", "64-neighbour", load, SETTINGS, neighbour=True,
-                       slow_requests=SIZES[64][1]))
+                       slow_requests=SIZES[64][1], only=bench.with_latency))
     load = Load(SIZES[512][0], 512, output_len=TOKENS, duration_s=8 * REQUEST_S)
     found.append(Trial("accuracy", "512-neighbour", load, SETTINGS, neighbour=True,
-                       slow_requests=SIZES[512][1]))
+                       slow_requests=SIZES[512][1], only=bench.with_latency))
     return found
 
 

@@ -28,6 +28,7 @@ class Load:
     workers: int = 1
     seed: int = 1
     duration_s: float = 5.0  # for wrk, which has no count
+    counter: str | None = None  # how ours counts tokens, where it is not left to it
     token_ids: bool = False  # prompts as token ids, from a client that can't send text here
 
     @property
@@ -149,6 +150,8 @@ class Isobench(Peer):
             flags += ["--concurrency", str(load.streams)]
         if load.rate:
             flags += ["--rate", str(load.rate), "--burstiness", "1"]
+        if load.counter:
+            flags += ["--counter", load.counter]
         return flags
 
     def read(self, load, place):

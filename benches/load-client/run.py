@@ -78,6 +78,7 @@ def arguments():
     parser.add_argument("--only", default=",".join(BENCHES), help="benches, joined by commas")
     parser.add_argument("--cells", default="", help="cells of the benches, joined by commas; all")
     parser.add_argument("--slow-repeats", type=int, help="the same for clients written in Python")
+    parser.add_argument("--slow-cells", default="", help="cells for them, joined by commas; all")
     parser.add_argument("--server", default=os.path.join(
         ROOT, "target", "release", "isobench-truth-server"), help="the truth server's program")
     return parser.parse_args()
@@ -130,6 +131,7 @@ def schedule(benches, clients, options, bench):
     """Yields (trial, peer, repeat): within a repeat, all clients take their turn in each cell."""
     known = [trial.cell for name in benches for trial in BENCHES[name].trials(bench)]
     cells = chosen(options.cells, known, "cell")
+    slow_cells = chosen(options.slow_cells, known, "cell")
     slow = options.repeats if options.slow_repeats is None else options.slow_repeats
     for repeat in range(options.repeats):
         bench.fresh_seed += 1
@@ -138,6 +140,8 @@ def schedule(benches, clients, options, bench):
                 if cells and trial.cell not in cells:
                     continue
                 for peer in clients:
+                    if peer.is_slow and slow_cells and trial.cell not in slow_cells:
+                        continue
                     if trial.is_for(peer) and repeat < (slow if peer.is_slow else options.repeats):
                         yield trial, peer, repeat
 
