@@ -1,11 +1,12 @@
 """Turns the rows of a run into the page `docs/load-client.md`.
 
 Usage: page.py FOLDER... > docs/load-client.md, with the folders that `run.py --out` and
-`real.py --out` wrote; machine and date are those of the first.
+`real.py --out` wrote; the machine is that of the first.
 """
 
 import json
 import os
+import re
 import sys
 
 import accuracy
@@ -14,7 +15,7 @@ import faults
 import pacing
 import real
 import start
-from table import LABELS
+from table import LABELS, markdown
 
 BENCHES = {
     "accuracy": ("Accuracy", accuracy), "pacing": ("Pacing", pacing),
@@ -48,23 +49,30 @@ def versions(facts):
     return "\n".join(["| client | version |", "| --- | --- |", *lines])
 
 
+def command(facts):
+    """Returns how a run was called, without where its files lay."""
+    return re.sub(r" --(out|peers|server|isobench) \S+", "", facts["command"])
+
+
 def noise(rows):
-    """Returns a sentence on how much of the machine others used during the runs."""
-    others = sorted(r["usage"]["others_cpu"] for r in rows if "others_cpu" in r["usage"])
-    if not others:
-        return ""
-    middle, most = others[len(others) // 2], others[-1]
-    return (f"During the runs, other processes and stolen time took {middle:.2f} cores in the "
-            f"median run and {most:.2f} in the worst.")
+    """Returns how much of the machine others used in the median run and in the worst, in cores."""
+    others = sorted(r["usage"]["others_cpu"] for r in rows
+                    if "others_cpu" in r["usage"] and not r.get("neighbour"))
+    return f"{others[len(others) // 2]:.2f} and {others[-1]:.2f}" if others else "–"
+
+
+def runs(folders, facts):
+    lines = [[each["date"], each["revision"], f"`{command(each)}`", str(len(rows)), noise(rows)]
+             for each, rows in ((each, rows_of(folder)) for each, folder in zip(facts, folders))]
+    head = ["date", "revision", "command", "runs", "cores taken by others, median and worst"]
+    return markdown(head, lines)
 
 
 def page(folders):
     rows = [row for folder in folders for row in rows_of(folder)]
     facts = [facts_of(folder) for folder in folders]
-    parts = [HEAD, f"- Date: {facts[0]['date']}", f"- Machine: {facts[0]['machine']}",
-             f"- Revision: {facts[0]['revision']}"]
-    parts += [f"- Command: `{each['command']}`" for each in facts]
-    parts += [f"- {noise(rows)}", "", versions(facts), ""]
+    parts = [HEAD, f"Machine: {facts[0]['machine']}.", "", runs(folders, facts), "",
+             versions(facts), ""]
     for name, (title, module) in BENCHES.items():
         found = [row for row in rows if row["bench"] == name]
         if found:

@@ -331,7 +331,7 @@ pub(crate) struct VerifyArgs {
 /// Arguments of `parse`.
 #[derive(Debug, Args)]
 pub(crate) struct ParseArgs {
-    /// Console output or result files of a benchmark tool; `-` is standard input. With `--json`, each file is one object,
+    /// Console output or result files of a benchmark tool, `isobench load` too; `-` is standard input. With `--json`, each file is one object,
     /// and of several files one line, in their order.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,

@@ -109,11 +109,12 @@ pub(crate) struct ServerArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct WorkloadArgs {
-    /// Measured requests; by default as many as `--duration` has time for.
+    /// Measured requests; by default as many as `--duration` has time for, and of a trace by its own times (`--arrival trace`)
+    /// each row once.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST))]
     pub(crate) requests: Option<u32>,
     /// The length of the measured window, in seconds: no request is sent after it; by default 30 where `--requests` isn't
-    /// given.
+    /// given, and as long as it takes for a trace.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) duration: Option<f64>,
     /// Tokens in each prompt; by default 128, or less for a model with a short context.
@@ -173,7 +174,7 @@ pub(crate) struct ArrivalArgs {
     #[arg(long, value_name = "N", conflicts_with = "concurrency", value_parser = clap::value_parser!(u32).range(1..=MOST))]
     pub(crate) max_in_flight: Option<u32>,
     /// Fill the closed loop evenly over so many seconds.
-    #[arg(long, value_name = "SECONDS", requires = "concurrency", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) ramp: Option<f64>,
     /// Load the server at one level after the other, and find where it saturates.
     #[arg(long, value_enum)]

@@ -18,26 +18,37 @@ mod load_defaults;
 mod load_live;
 mod load_rows;
 mod progress;
+mod secrets;
 mod terminal;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
 use args::{Arguments, Command};
 use exit::{CommandError, Exit};
+use flags::FlagRow;
+use secrets::Secrets;
 use terminal::{Status, Terminal};
 
 fn main() -> ExitCode {
-    let flags::Understood { words, rows } = match flags::understand(std::env::args_os().collect()) {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let secrets = Secrets::of(&words);
+    let flags::Understood { words, rows } = match flags::understand(words) {
         Ok(understood) => understood,
-        Err(error) => return refused(&error),
+        Err(error) => return refused(&error, &secrets),
     };
+    let rows: Vec<FlagRow> = rows.into_iter().map(|row| row.map(|text| secrets.hide(text))).collect();
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are no errors, and go to standard output.
-            let _ = error.print();
+            if error.use_stderr() && !secrets.is_empty() {
+                terminal_of_errors().error(secrets.hide(&error.render().to_string()).trim_end());
+            } else {
+                let _ = error.print();
+            }
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Success.into() };
         }
     };
@@ -53,24 +64,29 @@ fn main() -> ExitCode {
         }
         Ok(exit) => exit.into(),
         Err(error) => {
-            context.terminal.error(&error.text());
+            context.terminal.error(&secrets.hide(&error.text()));
             error.exit.into()
         }
     }
 }
 
 /// Says which words of the command line can't be understood or done.
-fn refused(error: &flags::UnderstandError) -> ExitCode {
-    let terminal = Terminal::new(terminal::ColorChoice::Auto, Status::Shown);
+fn refused(error: &flags::UnderstandError, secrets: &Secrets) -> ExitCode {
+    let terminal = terminal_of_errors();
     for problem in &error.problems {
-        terminal.error(&format!("error: {problem}"));
+        terminal.error(&secrets.hide(&format!("error: {problem}")));
     }
     terminal
         .error("  hint: `--explain-flags` shows how each word is understood, `isobench load --help` lists all flags");
     Exit::Usage.into()
 }
 
-fn run(command: Command, rows: &[flags::FlagRow], context: commands::Context) -> Result<Exit, CommandError> {
+/// Returns the terminal for errors before it is known which one is asked for.
+fn terminal_of_errors() -> Terminal {
+    Terminal::new(terminal::ColorChoice::Auto, Status::Shown)
+}
+
+fn run(command: Command, rows: &[FlagRow], context: commands::Context) -> Result<Exit, CommandError> {
     match command {
         Command::Demo(args) => commands::demo::run(&args, context),
         Command::Plan(args) => commands::plan::run(&args, context),

@@ -112,8 +112,12 @@ fn records_tables_and_pages_are_written_and_read_back() {
     // Theirs begins with the send, ours with the scheduled time, which is not later.
     let both = [&vllm["mean_ttft_ms"], &result["metrics"]["mean_ttft_ms"]].map(|ttft| ttft.as_f64().unwrap());
     assert!(both[0] <= both[1] + 1e-6, "{both:?}");
-    let parsed = place.command().args(["parse", "v.json", "--json"]).output().unwrap();
-    assert!(parsed.status.success(), "{}", String::from_utf8_lossy(&parsed.stderr));
+    for file in ["v.json", "result.json"] {
+        let parsed = place.command().args(["parse", file, "--json"]).output().unwrap();
+        assert!(parsed.status.success(), "{}", String::from_utf8_lossy(&parsed.stderr));
+    }
+    let parsed = place.command().args(["parse", "result.json"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&parsed.stdout).contains("TTFT"), "{}", String::from_utf8_lossy(&parsed.stdout));
 }
 
 #[test]
@@ -202,6 +206,37 @@ fn nothing_but_a_url_finds_the_rest() {
 }
 
 #[test]
+fn a_trace_is_sent_once_by_its_own_times() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    tokenizer(&place.0.path().join("model"));
+    let rows = ["0,4,6", "0,0,6", "1,5,8", "2.5,4,7"].map(|row| {
+        let mut fields = row.split(',');
+        let mut next = || fields.next().unwrap();
+        format!("{{\"timestamp\": {}, \"input_length\": {}, \"output_length\": {}}}\n", next(), next(), next())
+    });
+    fs::write(place.path("t.jsonl"), rows.concat()).unwrap();
+    let result = place.result(&[server.url(), "--dataset", "t.jsonl", "--arrival", "trace", "--tokenizer", "model"]);
+    assert_eq!((&result["metrics"]["completed"], &result["validity"]), (&3.0.into(), &"valid".into()), "{result:#}");
+    assert_eq!(result["metrics"]["total_output_tokens"], 21.0);
+}
+
+#[test]
+fn a_load_that_is_interrupted_says_so() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    let out = place.path("result.json");
+    let words = [server.url(), "--concurrency", "2", "--duration", "60s", "--json", &out, "--no-live"];
+    let mut child = place.command().arg("load").args(words).stderr(std::process::Stdio::null()).spawn().unwrap();
+    while server.stats()["requests"].as_u64().unwrap() < 20 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+    let result: Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
+    assert_eq!(result["validity"], "interrupted");
+}
+
+#[test]
 fn a_secret_is_sent_and_stands_in_nothing_that_is_written() {
     let (place, server) = (Place::new(), TruthServer::start(STEADY));
     let words = ["--header", "X-Api-Key: s3cret-one", "--records", "r.jsonl", "--html", "p.html"];
@@ -211,6 +246,16 @@ fn a_secret_is_sent_and_stands_in_nothing_that_is_written() {
     let output = command.args(["--json", &out]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let mut written = vec![output.stdout, output.stderr];
+    for words in [
+        &["--header", "X-Api-Key: s3cret-one", "--explain-flags", "--max-concurrency", "4"][..],
+        &["--header", "X-Api-Key=s3cret-one", "--nosuchflag"],
+        &["--header", "s3cret-one"],
+        &["--api-key", "s3cret-one"],
+        &["--model", "m", "http://user:s3cret-one@127.0.0.1:1"],
+    ] {
+        let output = place.load(words);
+        written.extend([output.stdout, output.stderr]);
+    }
     written.extend(["result.json", "r.jsonl", "p.html"].map(|name| fs::read(place.path(name)).unwrap()));
     for bytes in written {
         assert!(!String::from_utf8_lossy(&bytes).contains("s3cret"));
@@ -227,6 +272,15 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
         assert!(told.contains(expected), "{words:?}: {told}");
     };
     check(&["--parquet", "t.parquet"], "--records");
+    check(&["--html", "a.out", "--csv", "./a.out"], "`--html` and by `--csv`");
+    check(&["--html", "."], "it is a folder");
+    let told = ["--input-len", "8", "--output-len", "4", "--counter", "usage"];
+    check(&[&["--requests", "5000", "--rate", "1"][..], &told].concat(), "`--deadline`");
+    check(&["--sweep", "rate", "--rate", "2"], "`--rate` doesn't go with `--sweep rate`");
+    check(&["--rate", "5", "--ramp", "2s"], "`--ramp`");
+    fs::write(place.path("said.jsonl"), "{\"messages\":[{\"role\":\"assistant\",\"content\":\"a\"}]}\n").unwrap();
+    check(&["--dataset", "said.jsonl"], "turn by turn");
+    check(&["--dataset", "said.jsonl", "--records", "said.jsonl"], "by `--dataset` and by `--records`");
     check(&["--json", "no/such/folder/r.json"], "no/such/folder");
     check(&["--counter", "tokenizer"], "--tokenizer DIR");
     check(&["--tokenizer", "nowhere"], "nowhere");

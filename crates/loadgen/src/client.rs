@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::cancel::{Cancel, StopCause};
 use crate::clock::Clock;
-use crate::engine::{Context, Lag, Records, Work, Worker, WorkerReport, retransmits};
+use crate::engine::{Context, GettingReady, Lag, Records, Work, Worker, WorkerReport, retransmits};
 use crate::gauge::{Gauge, Sending};
 use crate::schedule::Schedule;
 use crate::target::Target;
@@ -222,10 +222,11 @@ fn start(mut worker: Worker, work: &Arc<Work>, records: Records) -> Result<Runni
     let number = worker.number();
     let body = move || {
         let options = &work.context.options;
+        let getting_ready = GettingReady(&work);
         // The others wait for this one too, so it says only afterwards that it couldn't be bound.
         let bound = bind(&options.processors, number);
         (options.prepare_thread)();
-        let report = worker.run(&work, records).map_err(|source| LoadError::Engine { source });
+        let report = worker.run(&work, getting_ready, records).map_err(|source| LoadError::Engine { source });
         bound?;
         Ok((worker, report?))
     };

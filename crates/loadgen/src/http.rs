@@ -18,6 +18,9 @@ pub enum HttpError {
     /// The head is too long.
     #[error("the answer's head is longer than {} bytes", head::LONGEST_HEAD)]
     HeadTooLong,
+    /// It is no HTTP but TLS.
+    #[error("the server speaks TLS here: begin its URL with `https://`")]
+    Tls,
     /// The head announces a body that can't be read.
     #[error("the answer's header `{name}: {value}` is not supported: {rule}")]
     Header {

@@ -24,6 +24,8 @@ spelt_enum!(
     Validity {
         /// Nothing speaks against them.
         Valid = "valid",
+        /// The load was stopped before its end.
+        Interrupted = "interrupted",
         /// More requests failed than were allowed.
         FailedRequests = "failed-requests",
         /// Records are missing, or their times contradict each other.
@@ -149,10 +151,11 @@ pub struct LoadResult {
 
 impl Validity {
     /// What breaks a check other than that of failed requests, whose class is that of the most frequent failure.
-    const BY_CLASS: [(FailureClass, Self); 9] = [
+    const BY_CLASS: [(FailureClass, Self); 10] = [
         (FailureClass::EvidenceUnreadable, Self::Incomplete),
         (FailureClass::Implausible, Self::Incomplete),
-        (FailureClass::Interrupted, Self::Incomplete),
+        (FailureClass::Interrupted, Self::Interrupted),
+        (FailureClass::WorkloadTimeout, Self::Interrupted),
         (FailureClass::TokenCountMismatch, Self::TokenCountMismatch),
         (FailureClass::OutputLength, Self::OutputLength),
         (FailureClass::ClientBound, Self::ClientBound),

@@ -201,8 +201,11 @@ impl<'k> Draft<'k> {
             return;
         }
         if let Some(ours) = flag.values.get(&value) {
-            let differs = *ours != value && !value.starts_with("openai");
-            self.say(option, own, Some(ours.clone()), note.filter(|_| differs));
+            // Only the chat interface takes images.
+            let is_of_images = ours == "completions" && self.asked_dataset().is_some_and(|name| name == "image");
+            let ours = if is_of_images { "chat" } else { ours };
+            let differs = ours != value && !value.starts_with("openai");
+            self.say(option, own, Some(ours.to_owned()), note.filter(|_| differs));
         } else {
             let known: Vec<&str> = flag.values.keys().map(String::as_str).collect();
             self.refuse(option, &format!("`{value}` isn't spoken here; known are {}", known.join(", ")));

@@ -40,6 +40,17 @@ pub(crate) struct FlagRow {
     pub(crate) note: Option<String>,
 }
 
+impl FlagRow {
+    /// Returns it with its texts changed.
+    pub(crate) fn map(self, change: impl Fn(&str) -> String) -> Self {
+        let fate = match self.fate {
+            Fate::Becomes(words) => Fate::Becomes(words.iter().map(|word| change(word)).collect()),
+            fate @ (Fate::Own | Fate::Ignored | Fate::Refused) => fate,
+        };
+        Self { written: change(&self.written), fate, note: self.note.as_deref().map(change) }
+    }
+}
+
 /// The command line in words of our own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Understood {

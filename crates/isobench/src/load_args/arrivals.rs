@@ -30,6 +30,11 @@ pub(crate) enum ArrivalError {
         /// The concurrency.
         concurrency: u32,
     },
+    /// A flag is of the closed loop.
+    #[error(
+        "`--ramp` counts for the closed loop only: give `--concurrency`, or rates that grow: `--arrival stages:10s@1..20`"
+    )]
+    ClosedOnly,
     /// A flag is of the open loop.
     #[error("`{flag}` counts for open loops only: give `--rate` or another `--arrival`")]
     OpenOnly {
@@ -74,6 +79,9 @@ pub(crate) fn arrival(args: &ArrivalArgs, concurrency: u32) -> Result<Arrival, A
         (Some(ArrivalArg::Gamma), None) => return Err(ArrivalError::RateMissing { kind: "gamma" }),
         (Some(ArrivalArg::Whole(whole)), rate) => complete(whole, rate, args)?,
     };
+    if args.ramp.is_some() && arrival.is_open() {
+        return Err(ArrivalError::ClosedOnly);
+    }
     if args.max_in_flight.is_some() && !arrival.is_open() {
         return Err(ArrivalError::OpenOnly { flag: "--max-in-flight" });
     }
@@ -132,6 +140,13 @@ mod tests {
                 "`--rate` and `--concurrency` don't go together: the most requests under way at a rate are `--max-in-flight 3`",
             ),
         );
+        check(
+            "--rate 5 --ramp 2s",
+            Err(
+                "`--ramp` counts for the closed loop only: give `--concurrency`, or rates that grow: `--arrival stages:10s@1..20`",
+            ),
+        );
+        check("--ramp 2s", Ok(Arrival::Closed { concurrency: 8, ramp_s: Some(2.0) }));
         check("--arrival poisson", Err("`--arrival poisson` needs a rate: give `--rate PER_SECOND`"));
         check("--arrival trace --rate 2", Err("`--rate` doesn't go with `--arrival trace`: leave one of the two out"));
         check("--burstiness 2", Err("`--burstiness` counts for open loops only: give `--rate` or another `--arrival`"));

@@ -62,6 +62,10 @@ impl Source for Adapters {
         self.source.left_out()
     }
 
+    fn timed_requests(&mut self) -> Result<Option<u64>, DatasetError> {
+        self.source.timed_requests()
+    }
+
     fn file(&self) -> Option<Input> {
         self.source.file()
     }

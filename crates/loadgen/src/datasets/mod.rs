@@ -55,6 +55,12 @@ pub(crate) trait Source {
         0
     }
 
+    /// Returns how many requests there are before they begin again, where each has a time of its own. It is asked before
+    /// the first request.
+    fn timed_requests(&mut self) -> Result<Option<u64>, DatasetError> {
+        Ok(None)
+    }
+
     /// Returns the file that requests come from, with its digest.
     fn file(&self) -> Option<Input> {
         None

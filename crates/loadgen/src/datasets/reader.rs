@@ -29,6 +29,8 @@ pub(crate) struct RowReader {
     rows: Rows,
     order: Vec<u32>,
     next: usize,
+    /// Where the order begins again from the file's begin, if not at its own.
+    seam: usize,
     /// How often the order was gone through.
     rounds: u32,
     again: Again,
@@ -74,15 +76,16 @@ impl RowReader {
         if is_shuffled && context.times == Times::Process {
             context.shared_draws("rows").shuffle(&mut order);
         }
+        let mut seam = 0;
         match (context.part, context.times) {
             (Part::Measure, _) => {}
             (Part::WarmUp, Times::Process) => order.reverse(),
             (Part::WarmUp, Times::Trace) => {
-                let last = order.len().min(usize::try_from(requests).unwrap_or(usize::MAX));
-                order.rotate_right(last);
+                seam = order.len().min(usize::try_from(requests).unwrap_or(usize::MAX));
+                order.rotate_right(seam);
             }
         }
-        Ok(Self { rows, order, next: 0, rounds: 0, again, bad, left_out: 0, buffer: Vec::new(), last: 0 })
+        Ok(Self { rows, order, next: 0, seam, rounds: 0, again, bad, left_out: 0, buffer: Vec::new(), last: 0 })
     }
 
     /// Returns the first row, as text, where it is the head of a table.
@@ -117,6 +120,24 @@ impl RowReader {
         }
     }
 
+    /// Returns how many rows `parse` takes of the whole file.
+    ///
+    /// # Errors
+    /// As for reading them one by one.
+    pub(crate) fn count<T>(&mut self, mut parse: impl FnMut(&[u8]) -> Parsed<T>) -> Result<u64, DatasetError> {
+        let mut taken = 0;
+        for place in &self.order {
+            let index = *place as usize;
+            self.rows.read(index, &mut self.buffer)?;
+            match (parse(&self.buffer), self.bad) {
+                (Parsed::Row(_), _) => taken += 1,
+                (Parsed::Bad(what), BadRows::AreErrors) => return Err(self.rows.bad(index, what)),
+                (Parsed::Bad(_), BadRows::AreLeftOut) | (Parsed::LeftOut, _) => {}
+            }
+        }
+        Ok(taken)
+    }
+
     /// Returns the error for the row that was read last.
     pub(crate) fn bad_last(&self, what: String) -> DatasetError {
         self.rows.bad(self.last, what)
@@ -144,6 +165,9 @@ impl RowReader {
                 return Err(DatasetError::TooFew { path, rows: self.order.len(), wanted: requests });
             }
             self.next = 0;
+            self.rounds = self.rounds.saturating_add(1);
+        }
+        if self.seam > 0 && self.next == self.seam {
             self.rounds = self.rounds.saturating_add(1);
         }
         let place = self.order.get(self.next).copied().unwrap_or_default();

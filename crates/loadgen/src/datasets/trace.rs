@@ -32,16 +32,40 @@ enum Format {
     Json(timed::Fields),
 }
 
-/// The requests of a trace.
-pub(super) struct Trace {
-    reader: RowReader,
+/// Which rows are requests.
+#[derive(Debug)]
+struct Rules {
     format: Format,
-    text: Texts,
-    clock: Clock,
     /// The length of every answer, if it isn't the one of the trace.
     asked: Option<u32>,
     most_input: u32,
     most_total: u32,
+}
+
+impl Rules {
+    fn read(&self, bytes: &[u8]) -> Parsed<Traced> {
+        let parsed = match &self.format {
+            Format::Table(columns) => columns.row(bytes),
+            Format::Json(fields) => fields.row(bytes),
+        };
+        let Parsed::Row(mut traced) = parsed else { return parsed };
+        traced.output_tokens = self.asked.unwrap_or(traced.output_tokens);
+        let is_empty = traced.prompt.is_none() && traced.input_tokens == 0;
+        let no_answer = self.asked.is_none() && traced.output_tokens == 0;
+        let total = traced.input_tokens.saturating_add(traced.output_tokens);
+        if is_empty || no_answer || traced.input_tokens > self.most_input || total > self.most_total {
+            return Parsed::LeftOut;
+        }
+        Parsed::Row(traced)
+    }
+}
+
+/// The requests of a trace.
+pub(super) struct Trace {
+    reader: RowReader,
+    rules: Rules,
+    text: Texts,
+    clock: Clock,
 }
 
 /// Which trace.
@@ -100,33 +124,15 @@ impl Trace {
             block,
         };
         let asked = context.asked(Some(output));
-        Ok(Self { reader, format, text, clock: Clock::new(context.times), asked, most_input, most_total })
+        let rules = Rules { format, asked, most_input, most_total };
+        Ok(Self { reader, rules, text, clock: Clock::new(context.times) })
     }
 }
 
 impl Source for Trace {
     fn next(&mut self) -> Result<Request, DatasetError> {
-        let Self { reader, format, clock, asked, most_input, most_total, .. } = self;
-        let parse = |bytes: &[u8]| {
-            let parsed = match format {
-                Format::Table(columns) => columns.row(bytes),
-                Format::Json(fields) => fields.row(bytes),
-            };
-            let mut traced = match parsed {
-                Parsed::Row(traced) => traced,
-                Parsed::LeftOut => return Ok(Parsed::LeftOut),
-                Parsed::Bad(what) => return Ok(Parsed::Bad(what)),
-            };
-            traced.output_tokens = asked.unwrap_or(traced.output_tokens);
-            let is_empty = traced.prompt.is_none() && traced.input_tokens == 0;
-            let no_answer = asked.is_none() && traced.output_tokens == 0;
-            let total = traced.input_tokens.saturating_add(traced.output_tokens);
-            if is_empty || no_answer || traced.input_tokens > *most_input || total > *most_total {
-                return Ok(Parsed::LeftOut);
-            }
-            Ok(Parsed::Row(traced))
-        };
-        let (traced, round) = reader.next(RULE, parse)?;
+        let Self { reader, rules, clock, .. } = self;
+        let (traced, round) = reader.next(RULE, |bytes| Ok(rules.read(bytes)))?;
         let at_ns = match clock.at(traced.at_ns, round) {
             Ok(at_ns) => at_ns,
             Err(what) => return Err(reader.bad_last(what)),
@@ -138,6 +144,11 @@ impl Source for Trace {
 
     fn left_out(&self) -> u64 {
         self.reader.left_out()
+    }
+
+    fn timed_requests(&mut self) -> Result<Option<u64>, DatasetError> {
+        let Self { reader, rules, .. } = self;
+        reader.count(|bytes| rules.read(bytes)).map(Some)
     }
 
     fn file(&self) -> Option<Input> {

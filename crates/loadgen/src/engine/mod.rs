@@ -35,7 +35,7 @@ use crate::target::Target;
 
 pub(crate) use lag::Lag;
 pub(crate) use processor::retransmits;
-pub(crate) use work::Work;
+pub(crate) use work::{GettingReady, Work};
 pub(crate) use worker::{Worker, WorkerReport};
 
 /// What all requests of a client have in common.

@@ -15,7 +15,7 @@ use super::processor::Times;
 use super::realtime::Realtime;
 use super::releases::Wait;
 use super::table::Key;
-use super::work::Work;
+use super::work::{GettingReady, Work};
 use super::worker::{TIMER, Worker, WorkerReport};
 use super::{Records, reading};
 use crate::clock::nanoseconds;
@@ -98,10 +98,10 @@ impl<'a> PhaseRun<'a> {
     }
 
     /// Runs the share to its end.
-    pub(super) fn run(mut self) -> io::Result<WorkerReport> {
+    pub(super) fn run(mut self, getting_ready: GettingReady<'_>) -> io::Result<WorkerReport> {
         // The others wait for this worker too, whatever comes of its connections.
         let prepared = self.preconnect();
-        self.work.ready.wait();
+        drop(getting_ready);
         prepared?;
         // Naps and waits end when they should, not up to 50 µs later.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1_000));

@@ -1,13 +1,17 @@
 //! What the workers of a phase share: the requests, who takes which, and how they begin.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use isobench_schema::workload::Api;
 
 use super::Context;
 use crate::gauge::Sending;
 use crate::schedule::{Entry, Pace, Schedule};
+
+/// How often a worker that waits for the others looks whether the phase was given up.
+const GIVEN_UP: Duration = Duration::from_millis(20);
 
 /// One phase's work.
 #[derive(Debug)]
@@ -26,8 +30,9 @@ pub(crate) struct Work {
     next: AtomicUsize,
     pub(crate) workers: usize,
     pub(crate) sending: Sending,
-    /// All workers are ready.
-    pub(crate) ready: Barrier,
+    /// How many workers are ready.
+    ready: Mutex<usize>,
+    one_more: Condvar,
     start_ns: OnceLock<u64>,
     /// Nobody waits for the phase any more.
     pub(crate) abandoned: AtomicBool,
@@ -56,7 +61,8 @@ impl Work {
             next: AtomicUsize::new(0),
             workers,
             sending,
-            ready: Barrier::new(workers),
+            ready: Mutex::new(0),
+            one_more: Condvar::new(),
             start_ns: OnceLock::new(),
             abandoned: AtomicBool::new(false),
         }
@@ -114,6 +120,17 @@ impl Work {
         }
     }
 
+    /// Says that a worker is ready, and waits for the others unless the phase is given up.
+    fn wait_for_all(&self) {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        *ready += 1;
+        self.one_more.notify_all();
+        while *ready < self.workers && !self.abandoned.load(Ordering::Relaxed) {
+            let waited = self.one_more.wait_timeout(ready, GIVEN_UP);
+            ready = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// Returns the phase's start, which is when the first worker asks for it after all were ready.
     pub(crate) fn start_ns(&self) -> u64 {
         *self.start_ns.get_or_init(|| self.context.clock.now_ns())
@@ -122,6 +139,16 @@ impl Work {
     /// Returns the phase's start if it has begun.
     pub(crate) fn started_ns(&self) -> Option<u64> {
         self.start_ns.get().copied()
+    }
+}
+
+/// A worker that gets ready. Dropped, it is, also where its thread breaks down before: the others would wait for it for ever.
+#[derive(Debug)]
+pub(crate) struct GettingReady<'w>(pub(crate) &'w Work);
+
+impl Drop for GettingReady<'_> {
+    fn drop(&mut self) {
+        self.0.wait_for_all();
     }
 }
 
@@ -140,4 +167,48 @@ fn head(context: &Context, path: &str, accept: &str) -> Vec<u8> {
     }
     head.push_str("Content-Length: ");
     head.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use isobench_schema::record::Phase;
+
+    use super::*;
+    use crate::cancel::Cancel;
+    use crate::client::LoadOptions;
+    use crate::clock::Clock;
+    use crate::gauge::Gauge;
+    use crate::schedule::Resources;
+    use crate::schedule::tests::workload;
+    use crate::target::{Endpoint, Target};
+
+    fn work(workers: usize) -> Arc<Work> {
+        let schedule = Schedule::new(&workload(), 1, Phase::Measure, &Resources::default()).unwrap();
+        let target = Target::new(Endpoint::parse("http://127.0.0.1:9").unwrap(), "m".to_owned());
+        let options = LoadOptions::new(Duration::from_secs(1), Duration::from_secs(1));
+        let context =
+            Context { target, options, clock: Clock::start(), cancel: Cancel::new(), gauge: Gauge::default() };
+        Arc::new(Work::new(Arc::new(context), Arc::new(schedule), Sending::all(), workers))
+    }
+
+    #[test]
+    fn nobody_waits_for_a_worker_that_broke_down() {
+        let work = work(2);
+        let other = Arc::clone(&work);
+        let broken = std::thread::spawn(move || {
+            let _getting_ready = GettingReady(&other);
+            std::panic::panic_any("broken on purpose");
+        });
+        drop(GettingReady(&work));
+        assert!(broken.join().is_err());
+    }
+
+    #[test]
+    fn nobody_waits_where_the_phase_was_given_up() {
+        let work = work(3);
+        let other = Arc::clone(&work);
+        let waiting = std::thread::spawn(move || drop(GettingReady(&other)));
+        work.abandoned.store(true, Ordering::Relaxed);
+        waiting.join().unwrap();
+    }
 }

@@ -12,7 +12,7 @@ use super::phase::PhaseRun;
 use super::releases::Releases;
 use super::socket::CONTROL_SIZE;
 use super::table::{Key, Table};
-use super::work::Work;
+use super::work::{GettingReady, Work};
 
 /// How much one read takes at most, in bytes.
 const READ_SIZE: usize = 64 * 1024;
@@ -82,7 +82,12 @@ impl Worker {
     ///
     /// # Errors
     /// Returns an error if the kernel's timer or its watch over sockets fails, or prepared bytes can't be read.
-    pub(crate) fn run(&mut self, work: &Work, records: Records) -> io::Result<WorkerReport> {
-        PhaseRun::new(self, work, records).run()
+    pub(crate) fn run(
+        &mut self,
+        work: &Work,
+        getting_ready: GettingReady<'_>,
+        records: Records,
+    ) -> io::Result<WorkerReport> {
+        PhaseRun::new(self, work, records).run(getting_ready)
     }
 }

@@ -4,6 +4,9 @@ use super::HttpError;
 use super::chunked::{self, Decoder};
 use super::head::{self, Framing, Head, LONGEST_HEAD};
 
+/// How an alert of TLS begins (RFC 8446, section 5.1), which a server of TLS answers to HTTP.
+const TLS_ALERT: [u8; 2] = [0x15, 0x03];
+
 /// A piece of an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
@@ -111,6 +114,9 @@ impl Decode {
             let room = LONGEST_HEAD.saturating_sub(from);
             let (taken, _) = input.split_at(room.min(input.len()));
             self.head.extend_from_slice(taken);
+            if self.head.starts_with(&TLS_ALERT) {
+                return Err(HttpError::Tls);
+            }
             if !head::is_complete(&self.head, from) {
                 *input = input.get(taken.len()..).unwrap_or_default();
                 return if input.is_empty() { Ok(None) } else { Err(HttpError::HeadTooLong) };
@@ -181,6 +187,12 @@ mod tests {
     fn an_interim_answer_is_passed_over() {
         let answer = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
         check(answer, (200, "x", Closing::AtEnd, 0));
+    }
+
+    #[test]
+    fn an_alert_of_tls_is_known() {
+        let alert: &[u8] = &[0x15, 3, 3, 0, 2, 2, 10];
+        assert_eq!(decode(alert.chunks(1)), Err(HttpError::Tls));
     }
 
     #[test]

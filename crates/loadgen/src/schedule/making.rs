@@ -77,6 +77,16 @@ pub(super) fn schedule(
     Ok(making.finish(Some(&*source)))
 }
 
+/// Returns how many requests the dataset has, where they have times of their own.
+pub(super) fn timed_requests(
+    workload: &Workload,
+    seed: u64,
+    resources: &Resources,
+) -> Result<Option<u64>, ScheduleError> {
+    check::check(workload)?;
+    Ok(source(workload, seed, Phase::Measure, resources)?.timed_requests()?)
+}
+
 /// Returns where the requests of a phase come from.
 fn source(
     workload: &Workload,

@@ -104,6 +104,15 @@ impl Schedule {
         making::schedule(workload, seed, phase, resources)
     }
 
+    /// Returns how many requests the workload's dataset has before they begin again, where each has a time of its own, as in
+    /// a trace; `None` for other datasets and for prompts that are drawn.
+    ///
+    /// # Errors
+    /// As [`Schedule::new`].
+    pub fn timed_requests(workload: &Workload, seed: u64, resources: &Resources) -> Result<Option<u64>, ScheduleError> {
+        making::timed_requests(workload, seed, resources)
+    }
+
     /// Returns the phase.
     pub fn phase(&self) -> Phase {
         self.phase
@@ -175,4 +184,4 @@ impl Schedule {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

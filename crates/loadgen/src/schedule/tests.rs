@@ -6,7 +6,7 @@ use isobench_schema::workload::{Arrival, Prompts, Stage};
 use isobench_schema::workload::{Probes, WorkloadKind};
 use serde_json::{Value, json};
 
-fn workload() -> Workload {
+pub(crate) fn workload() -> Workload {
     Workload {
         kind: WorkloadKind::Serving,
         api: Api::Completions,

@@ -1,5 +1,7 @@
 //! What is checked of a load, in sentences for any page.
 
+use std::cmp::Ordering;
+
 use isobench_schema::failure::FailureClass;
 use isobench_schema::load_checks::{
     Audit, AuditVerdict, Bounds, Flow, FlowState, FullLoop, Halves, LittlesLaw, RateBounds, SearchEnd, Spread,
@@ -203,8 +205,20 @@ pub(crate) fn search_lines(found: &SweepReport) -> Vec<String> {
         (None, Some(high)) => format!("doesn't sustain {}; lower ones were tried and say nothing", level(high)),
         (None, None) => "no level says whether it is sustained".to_owned(),
     });
-    lines.extend(found.knee.map(|knee| {
-        format!("the throughput gains no more from between {} and {} on", level_name(knee.low), level(knee.high))
+    lines.extend(found.knee.map(|knee| match knee.low.total_cmp(&knee.high) {
+        Ordering::Equal => {
+            format!(
+                "at {}, the lowest level that was tried, the throughput is within 5 % of its highest",
+                level(knee.high)
+            )
+        }
+        Ordering::Less | Ordering::Greater => {
+            let low = level_name(knee.low);
+            format!(
+                "the knee is between {low} and {}: from there on the throughput is within 5 % of its highest",
+                level(knee.high)
+            )
+        }
     }));
     let has_tokens = found.steps.iter().any(|step| step.output_tok_per_s.is_some());
     let peak_unit = if has_tokens { "tok/s" } else { "req/s" };

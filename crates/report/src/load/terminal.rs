@@ -52,6 +52,7 @@ pub(crate) fn too_few(result: &LoadResult) -> String {
 pub(crate) fn meaning(validity: Validity) -> &'static str {
     match validity {
         Validity::Valid => "nothing speaks against these numbers",
+        Validity::Interrupted => "the load was stopped before its end: these numbers are of what was sent until then",
         Validity::FailedRequests => "more requests failed than were allowed",
         Validity::Incomplete => "records are missing, or their times contradict each other",
         Validity::TokenCountMismatch => "the server's token counts aren't the client's",
@@ -180,7 +181,16 @@ fn latencies(out: &mut String, result: &LoadResult, style: Style) {
     let number = |title| Column { title, layout: Layout::Number };
     let mut columns = vec![Column { title: "in ms", layout: Layout::Word }];
     columns.extend(titles.iter().map(|title| number(title.as_str())));
-    columns.extend([number("95 % of mean"), number("95 % of p99")]);
+    // An interval of which no latency has one needs no column.
+    let has_interval = |statistic: &str| {
+        let of = |(short, _): &(&str, _)| result.intervals.contains_key(&format!("{statistic}_{short}_ms"));
+        LATENCIES.iter().any(of)
+    };
+    let intervals: Vec<(&str, &str)> = [("mean", "95 % of mean"), ("p99", "95 % of p99")]
+        .into_iter()
+        .filter(|(statistic, _)| has_interval(statistic))
+        .collect();
+    columns.extend(intervals.iter().map(|(_, title)| number(title)));
     let row = |short: &str| {
         let value = |statistic: &String| {
             let name = format!("{statistic}_{short}_ms");
@@ -198,7 +208,7 @@ fn latencies(out: &mut String, result: &LoadResult, style: Style) {
         };
         let mut cells = vec![Cell::plain(short.to_uppercase())];
         cells.extend(statistics.iter().map(value));
-        cells.extend([interval("mean"), interval("p99")]);
+        cells.extend(intervals.iter().map(|(statistic, _)| interval(statistic)));
         cells
     };
     let has = |short: &str| {

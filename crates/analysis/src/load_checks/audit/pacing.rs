@@ -95,12 +95,18 @@ fn short_share(gaps: &[f64]) -> Option<f64> {
 }
 
 /// Returns the variance over the mean of the counts in whole intervals of 100 ms, and how many there are.
+///
+/// The first begins half a mean gap before the first request: equal gaps that fit into an interval a whole number of times
+/// would else have requests on its very edges, where a microsecond decides which interval counts them.
 fn dispersion(times: &[u64]) -> Option<(f64, usize)> {
     let (first, last) = (*times.first()?, *times.last()?);
-    let intervals = usize::try_from((last - first) / COUNTED_NS).ok().filter(|count| *count >= FEWEST_INTERVALS)?;
+    let gaps = u64::try_from(times.len()).ok()?.checked_sub(1).filter(|gaps| *gaps > 0)?;
+    let half_ns = (last - first) / gaps / 2;
+    let intervals =
+        usize::try_from((last - first + half_ns) / COUNTED_NS).ok().filter(|count| *count >= FEWEST_INTERVALS)?;
     let mut counts = vec![0.0; intervals];
     for at in times {
-        let place = usize::try_from((at - first) / COUNTED_NS).ok();
+        let place = usize::try_from((at - first + half_ns) / COUNTED_NS).ok();
         if let Some(count) = place.and_then(|place| counts.get_mut(place)) {
             *count += 1.0;
         }

@@ -37,6 +37,7 @@ pub(super) fn run(
     let records = args.output.records.as_deref();
     let others = records.map(beside);
     let mut one = Carrier::new(args, &first, &asked, limits, context, records)?;
+    one.say_left_out();
     let mut other = Carrier::new(args, &second, &asked, limits, context, others.as_deref())?;
     runtime.block_on(async {
         let (a, b) = tokio::join!(one.prepare(), other.prepare());
@@ -58,7 +59,7 @@ pub(super) fn run(
 }
 
 /// Returns where the records of the second server go: beside those of the first, with `.b` in the name.
-fn beside(path: &Path) -> PathBuf {
+pub(super) fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("records");
     let (stem, end) = name.split_once('.').map_or((name, ""), |(stem, _)| (stem, name.get(stem.len()..).unwrap_or("")));
     path.with_file_name(format!("{stem}.b{end}"))

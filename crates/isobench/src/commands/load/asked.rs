@@ -18,7 +18,7 @@ use super::{Context, dataset};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::load_args::arrivals::arrival;
 use crate::load_args::values::WarmUp;
-use crate::load_args::{ApiArg, CounterArg, LoadArgs};
+use crate::load_args::{ApiArg, CounterArg, LoadArgs, SweepArg};
 use crate::load_defaults::{self, Defaults, Probe};
 
 /// The most requests that are prepared for a window of some length.
@@ -41,8 +41,9 @@ pub(super) struct Asked {
     /// No request is begun later than this after the window's start.
     pub(super) duration: Option<Duration>,
     pub(super) warm_up: WarmUp,
-    /// How long one request took alone, in seconds, where one was sent.
+    /// How long one request took alone, in seconds, where one was sent; and how long one of the load would at most.
     request_s: Option<f64>,
+    alone_s: Option<f64>,
 }
 
 impl Asked {
@@ -77,11 +78,18 @@ impl Asked {
     fn with(args: &LoadArgs, api: Api, found: &Probe, resources: &Resources) -> Result<Self, CommandError> {
         let has_tokenizer = resources.tokenizer.is_some();
         let unsaid = load_defaults::plan(found);
-        let arrival = arrival(&args.arrival, unsaid.concurrency).exit(Exit::Usage)?;
+        let arrival = match args.arrival.sweep {
+            // Its levels say the rest.
+            Some(SweepArg::Rate) => {
+                Arrival::Open { rate_per_s: 1.0, burstiness: args.arrival.burstiness.unwrap_or(1.0) }
+            }
+            Some(SweepArg::Concurrency) | None => arrival(&args.arrival, unsaid.concurrency).exit(Exit::Usage)?,
+        };
         let input_tokens = args.workload.input_len.unwrap_or(unsaid.input_len);
         let prompts = dataset::prompts(args, input_tokens, has_tokenizer)?;
         let request_s = (found.request_s > 0.0).then_some(found.request_s);
-        let (requests, duration_s) = window(args, &unsaid, &arrival, request_s);
+        let (requests, mut duration_s) = window(args, &unsaid, &arrival, request_s);
+        let probed = f64::from(found.output_tokens.max(1));
         let counter = counter(args, &unsaid);
         if counter == TokenCounter::Tokenizer && !has_tokenizer {
             let message = "tokens can't be counted by a tokenizer that isn't given";
@@ -95,7 +103,7 @@ impl Asked {
             (Api::Completions | Api::Chat, None) if has_rows => 0,
             (Api::Completions | Api::Chat, None) => unsaid.output_len,
         };
-        let workload = Workload {
+        let mut workload = Workload {
             kind: WorkloadKind::Serving,
             api,
             requests,
@@ -110,6 +118,11 @@ impl Asked {
             counter,
             extra_body: args.workload.extra_body.iter().map(|field| (field.key.clone(), field.value.clone())).collect(),
         };
+        if let Some(rows) = requests_of_trace(args, &workload, resources)? {
+            workload.requests = rows;
+            // A trace says itself how long it lasts.
+            duration_s = args.workload.duration;
+        }
         Ok(Self {
             workload,
             resources: resources.clone(),
@@ -117,7 +130,17 @@ impl Asked {
             duration: duration_s.map(Duration::from_secs_f64),
             warm_up: args.measuring.warm_up,
             request_s,
+            alone_s: request_s.map(|seconds| {
+                // Rows have lengths of their own, which aren't known yet.
+                let tokens = if output_tokens == 0 { unsaid.output_len } else { output_tokens };
+                seconds * (f64::from(tokens) / probed).max(1.0)
+            }),
         })
+    }
+
+    /// Returns how many requests per second the server answers one after the other at least, where it was asked.
+    pub(super) fn rate_alone(&self) -> Option<f64> {
+        self.alone_s.map(|seconds| 1.0 / seconds.max(1e-3))
     }
 
     /// Returns the same with other arrivals, and requests enough for them.
@@ -125,6 +148,11 @@ impl Asked {
         let mut other = self.clone();
         if let Some(duration) = self.duration {
             other.workload.requests = enough(&arrival, duration.as_secs_f64(), self.request_s);
+        }
+        // Where they aren't counted in requests, other arrivals need others.
+        if !matches!(self.warm_up, WarmUp::Requests(_)) {
+            let requests = other.workload.requests;
+            other.workload.warm_up_requests = warm_up_requests(self.warm_up, &arrival, requests, self.request_s);
         }
         other.workload.arrival = arrival;
         other
@@ -203,6 +231,16 @@ fn window(args: &LoadArgs, unsaid: &Defaults, arrival: &Arrival, request_s: Opti
             (enough(arrival, seconds, request_s), Some(seconds))
         }
     }
+}
+
+/// Returns the number of a trace's requests, where it is sent by its own times and no other number was typed.
+fn requests_of_trace(args: &LoadArgs, workload: &Workload, resources: &Resources) -> Result<Option<u32>, CommandError> {
+    let is_trace = matches!(workload.arrival, Arrival::Trace { .. });
+    if args.workload.requests.is_some() || !is_trace {
+        return Ok(None);
+    }
+    let rows = Schedule::timed_requests(workload, args.workload.seed, resources).map_err(unsendable)?;
+    Ok(rows.map(|rows| u32::try_from(rows).unwrap_or(u32::MAX).max(1)))
 }
 
 /// Returns as many requests as can begin within `seconds`: in a closed loop none is answered sooner than one alone.

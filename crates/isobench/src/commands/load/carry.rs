@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 use isobench_analysis::load_checks::steady::{Steadiness, SteadyRules};
 use isobench_analysis::load_report::{LoadFacts, LoadReader, LoadReport, ReportOptions};
 use isobench_analysis::validity::LaunchRules;
-use isobench_loadgen::answer::check_length;
 use isobench_loadgen::cancel::{Cancel, StopCause};
 use isobench_loadgen::client::{Client, LoadError, LoadOptions, PhaseSummary};
 use isobench_loadgen::clock::Clock;
 use isobench_loadgen::gauge::Sending;
 use isobench_loadgen::get::post;
-use isobench_loadgen::schedule::Schedules;
 use isobench_loadgen::schedule::prepared::Cache;
+use isobench_loadgen::schedule::{Schedule, Schedules};
 use isobench_loadgen::scrape::Scraper;
-use isobench_loadgen::tokenizer::Tokenizer;
 use isobench_runner::host::client_thread::Scheduling;
+use isobench_schema::failure::{Failure, FailureStage};
 use isobench_schema::load_checks::{SteadyState, WarmUp};
+use isobench_schema::load_result::{LoadResult, Validity};
 use isobench_schema::measurement::MetricName;
 use isobench_schema::record::{Phase, RequestRecord};
 use isobench_schema::units::Seconds;
@@ -29,6 +29,7 @@ use tokio::runtime::Runtime;
 
 use super::super::{Context, cache_folder};
 use super::asked::{Asked, unsendable};
+use super::counting::{Counting, TOKENIZER_TOLERANCE};
 use super::outputs;
 use super::recording::Recording;
 use super::server::Server;
@@ -49,9 +50,6 @@ const SLICE: Duration = Duration::from_millis(500);
 const RESET: Duration = Duration::from_secs(30);
 /// Where engines empty their prefix caches: vLLM, and SGLang.
 const RESET_ROUTES: [&str; 2] = ["/reset_prefix_cache", "/flush_cache"];
-/// By how much counts of a tokenizer may differ from the server's: text that is tokenised again needn't give the same
-/// tokens.
-const TOKENIZER_TOLERANCE: f64 = 0.02;
 
 /// What stops a load before its end.
 #[derive(Debug, Clone)]
@@ -64,6 +62,11 @@ pub(super) struct Limits {
 impl Limits {
     pub(super) fn new(interrupted: Arc<AtomicBool>, deadline: Instant) -> Self {
         Self { interrupted, stop: Cancel::new(), deadline }
+    }
+
+    /// Returns how long it is until the deadline.
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
     }
 
     /// Returns why the load was stopped, if it was.
@@ -134,6 +137,10 @@ impl<'a> Carrier<'a> {
         records: Option<&'a Path>,
     ) -> Result<Self, CommandError> {
         let schedules = schedules(asked)?;
+        // In a sweep the levels before this one count, whatever becomes of it.
+        if args.arrival.sweep.is_none() {
+            check_times(limits, asked, &schedules)?;
+        }
         let options = ReportOptions {
             rules: rules(asked),
             is_whole: asked.duration.is_none(),
@@ -159,6 +166,15 @@ impl<'a> Carrier<'a> {
             warmed_up: None,
             scraper: None,
         })
+    }
+
+    /// Says how many rows of the dataset aren't sent.
+    pub(super) fn say_left_out(&self) {
+        let rows = self.schedules.phase(Phase::Measure).left_out();
+        if rows > 0 {
+            let why = "no request by the dataset's rules or its options, such as a row without tokens";
+            self.context.terminal.status(&format!("rows of the dataset that are left out: {rows} ({why})"));
+        }
     }
 
     /// Sends everything; returns what the records tell.
@@ -215,6 +231,9 @@ impl<'a> Carrier<'a> {
         let reader = self.recording.finish().exit(Exit::Machine)?;
         let mut report = reader.finish(facts).exit(Exit::Error)?;
         report.result.warm_up = self.warmed_up;
+        if let Some(cause) = self.limits.cause() {
+            stopped(&mut report.result, cause);
+        }
         Ok(report)
     }
 
@@ -363,46 +382,45 @@ impl<'a> Carrier<'a> {
     }
 }
 
+/// Says of a load that it was stopped, which weighs more than what became of its numbers by that.
+fn stopped(result: &mut LoadResult, cause: StopCause) {
+    let class = cause.class();
+    if result.findings.first().is_none_or(|finding| finding.class != class) {
+        let message = match cause {
+            StopCause::Interrupted => "the load was interrupted before its end",
+            StopCause::WorkloadTimeout => "`--deadline` passed before the load's end",
+            StopCause::ServerDied => "the server ended before the load did",
+        };
+        result.findings.insert(0, Failure::new(FailureStage::Workload, class, message));
+    }
+    result.validity = Validity::of(&result.findings);
+}
+
+/// Checks that the last request is due before the load is stopped.
+fn check_times(limits: &Limits, asked: &Asked, schedules: &Schedules) -> Result<(), CommandError> {
+    let last = |phase| {
+        let entries = schedules.phase(phase).entries().iter();
+        Duration::from_nanos(entries.map(|entry| entry.offset_ns).max().unwrap_or(0))
+    };
+    let warm_up = if matches!(asked.warm_up, WarmUpArg::Requests(_)) { last(Phase::WarmUp) } else { Duration::ZERO };
+    let (needed, left) = (warm_up + last(Phase::Measure), limits.left());
+    if asked.duration.is_some() || needed < left {
+        return Ok(());
+    }
+    let message = format!(
+        "the last request is due {:.0} s after the first, but `--deadline` stops the load {:.0} s from now",
+        needed.as_secs_f64(),
+        left.as_secs_f64()
+    );
+    Err(CommandError::new(Exit::Usage, message)
+        .hint("give a longer `--deadline`, fewer `--requests`, or a `--duration` after which none is sent"))
+}
+
 /// Returns the error of records that can't be kept.
 fn unwritable(records: Option<&Path>, error: io::Error) -> CommandError {
     let Some(path) = records else { return CommandError::from_error(Exit::Machine, error) };
     let message = format!("failed to write the records to `{}`", path.display());
     CommandError { source: Some(error.into()), ..CommandError::new(Exit::Machine, message) }
-}
-
-/// Counts tokens off the threads that measure, where the tokenizer does it.
-struct Counting<'a> {
-    tokenizer: Option<&'a Tokenizer>,
-    /// Whether every answer must have the length asked.
-    is_exact: bool,
-}
-
-impl<'a> Counting<'a> {
-    fn of(asked: &'a Asked) -> Self {
-        let is_counter = asked.workload.counter == TokenCounter::Tokenizer;
-        let tokenizer = asked.resources.tokenizer.as_deref().filter(|_| is_counter);
-        Self { tokenizer, is_exact: asked.workload.ignore_eos }
-    }
-
-    fn count(&self, record: &mut RequestRecord) -> io::Result<()> {
-        let Some(tokenizer) = self.tokenizer else { return Ok(()) };
-        let bytes: Vec<usize> = record.chunk_bytes.iter().filter_map(|bytes| usize::try_from(*bytes).ok()).collect();
-        let tokens = tokenizer.chunk_tokens(&record.text, &bytes).map_err(io::Error::other)?;
-        record.chunk_tokens = tokens;
-        let asked = u64::from(record.output_tokens_asked);
-        // Text that is tokenised again may have some tokens less: what the server says of itself is then the better witness.
-        let is_short = match record.usage {
-            Some(usage) => usage.completion_tokens < asked,
-            None => real(record.output_tokens()) < real(asked) * (1.0 - TOKENIZER_TOLERANCE),
-        };
-        check_length(record, self.is_exact && is_short);
-        Ok(())
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "no answer has 2^53 tokens")]
-fn real(count: u64) -> f64 {
-    count as f64
 }
 
 /// Returns the prepared requests: those that were prepared before for the same load, where the cache folder keeps them.

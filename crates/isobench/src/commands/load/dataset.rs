@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use isobench_schema::task::OptionValue;
 use isobench_schema::workload::Prompts;
@@ -58,6 +58,17 @@ pub(super) fn prompts(args: &LoadArgs, input_tokens: u32, has_tokenizer: bool) -
     Ok(Prompts::Dataset { name, options })
 }
 
+/// Returns the file that prompts come from, if one is named.
+pub(super) fn file(args: &LoadArgs) -> Option<PathBuf> {
+    let given = &args.workload;
+    let option = given.dataset_options.iter().find(|option| option.key.replace('_', "-") == "dataset-path");
+    match option.map(|option| &option.value) {
+        Some(OptionValue::Text(path)) => Some(PathBuf::from(path)),
+        Some(OptionValue::Switch(_) | OptionValue::Whole(_) | OptionValue::Number(_)) => None,
+        None => given.dataset.as_deref().map(PathBuf::from).filter(|path| path.is_file()),
+    }
+}
+
 /// Returns the source that reads a file, by its first bytes.
 fn kind(path: &Path) -> Result<&'static str, CommandError> {
     let mut start = Vec::new();
@@ -74,6 +85,7 @@ fn kind(path: &Path) -> Result<&'static str, CommandError> {
         _ if first.contains("\"hash_ids\"") => Some("mooncake"),
         _ if text.trim_start().starts_with('[') && text.contains("\"conversations\"") => Some("sharegpt"),
         _ if first.contains("\"timestamp\"") => Some("timed"),
+        _ if first.contains("\"messages\"") && text.contains("\"assistant\"") => return Err(two_ways(path)),
         _ if first.contains("\"prompt\"") || first.contains("\"messages\"") || first.contains("\"token_ids\"") => {
             Some("custom")
         }
@@ -84,6 +96,17 @@ fn kind(path: &Path) -> Result<&'static str, CommandError> {
         CommandError::new(Exit::Usage, message)
             .hint("name it: `--dataset custom --dataset-option dataset-path=FILE`, or sharegpt, timed, burstgpt, mooncake, azure")
     })
+}
+
+/// Returns the error for a file of conversations, which can be sent in two ways.
+fn two_ways(path: &Path) -> CommandError {
+    let path = path.display();
+    CommandError::new(Exit::Usage, format!("`{path}` holds conversations, which can be sent in two ways")).hint(
+        format!(
+            "turn by turn, with the model's own answers: `--dataset sessions --dataset-option dataset-path={path}`; \
+             or each whole, as one request: `--dataset custom --dataset-option dataset-path={path}`"
+        ),
+    )
 }
 
 #[cfg(test)]

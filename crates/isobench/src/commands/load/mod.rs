@@ -6,6 +6,7 @@
 mod against;
 mod asked;
 mod carry;
+mod counting;
 mod dataset;
 mod outputs;
 mod probe;
@@ -48,16 +49,19 @@ fn carry(args: &LoadArgs, limits: &Limits, runtime: &Runtime, context: Context) 
         return against::run(args, urls, limits, runtime, context);
     }
     let url = args.url.as_deref().unwrap_or_default();
+    let swept = sweep::asked(args)?;
     let server = Server::find(args, url, limits, runtime)?;
     let asked = Asked::of(args, &server, limits, runtime)?;
     if args.dry_run {
         return asked.show(&server, context);
     }
-    if let Some(by) = args.arrival.sweep {
+    if let Some(by) = swept {
         return sweep::run(args, by, &server, &asked, limits, runtime, context);
     }
     let records = args.output.records.as_deref();
-    let report = Carrier::new(args, &server, &asked, limits, context, records)?.carry(runtime)?;
+    let carrier = Carrier::new(args, &server, &asked, limits, context, records)?;
+    carrier.say_left_out();
+    let report = carrier.carry(runtime)?;
     outputs::write(args, &report, context)?;
     Ok(exit(&report.result, limits.cause()))
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use isobench_analysis::load_report::LoadReport;
 use isobench_analysis::load_report::peers::PeerFacts;
@@ -12,8 +12,9 @@ use isobench_report::terminal::Style;
 use isobench_schema::format;
 use isobench_schema::load_result::LoadResult;
 use isobench_schema::workload::Prompts;
+use rustix::fs::{Access, access};
 
-use super::Context;
+use super::{Context, against, dataset, sweep};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::load_args::{LoadArgs, ResultFormatArg};
 use crate::load_rows;
@@ -42,15 +43,64 @@ pub(super) fn check(args: &LoadArgs) -> Result<(), CommandError> {
             CommandError { source: Some(error.into()), ..CommandError::new(Exit::Usage, message) }
         })?;
     }
-    let files = [&output.json_file, &output.records, &output.html, &output.csv, &output.parquet];
-    for file in files.into_iter().flatten() {
-        if let Some(folder) = folder(file).filter(|folder| !folder.is_dir()) {
-            let message =
-                format!("`{}` can't be written: the folder `{}` isn't there", file.display(), folder.display());
-            return Err(CommandError::new(Exit::Usage, message).hint("make the folder first"));
+    let files = [
+        ("--json", &output.json_file),
+        ("--out", &output.out),
+        ("--records", &output.records),
+        ("--html", &output.html),
+        ("--csv", &output.csv),
+        ("--parquet", &output.parquet),
+    ];
+    let mut files: Vec<(&str, PathBuf)> =
+        files.iter().filter_map(|(flag, path)| Some((*flag, path.as_ref()?.clone()))).collect();
+    if let Some(records) = &output.records {
+        let others = args.server.against.iter().map(|_urls| against::beside(records));
+        let levels = args.arrival.sweep_levels.iter().map(|level| sweep::at_level(records, *level));
+        files.extend(others.chain(levels).map(|path| ("--records", path)));
+    }
+    // A load that sends nothing writes nothing.
+    for (_, file) in files.iter().filter(|_| !args.dry_run) {
+        writable(file)?;
+    }
+    no_file_twice(&files, dataset::file(args).as_deref())
+}
+
+/// Checks that a file can be written.
+fn writable(file: &Path) -> Result<(), CommandError> {
+    let refused = |why: &str| CommandError::new(Exit::Usage, format!("`{}` can't be written: {why}", file.display()));
+    if file.is_dir() {
+        return Err(refused("it is a folder"));
+    }
+    let folder = folder(file).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(refused(&format!("the folder `{}` isn't there", folder.display())).hint("make the folder first"));
+    }
+    let is_allowed =
+        if file.exists() { access(file, Access::WRITE_OK) } else { access(folder, Access::WRITE_OK | Access::EXEC_OK) };
+    is_allowed.map_err(|error| refused(&io::Error::from(error).to_string()))
+}
+
+/// Checks that no two forms of the result, and no form of it and the dataset, are the same file.
+fn no_file_twice(files: &[(&str, PathBuf)], dataset: Option<&Path>) -> Result<(), CommandError> {
+    let mut seen: Vec<(&str, PathBuf)> = dataset.map(|path| ("--dataset", place(path))).into_iter().collect();
+    for (flag, file) in files {
+        let place = place(file);
+        // What is no plain file, such as `/dev/null`, takes everything.
+        let is_plain = !place.exists() || place.is_file();
+        if let Some((other, _)) = seen.iter().find(|(_, seen)| is_plain && *seen == place) {
+            let message = format!("`{}` is named by `{other}` and by `{flag}`", file.display());
+            return Err(CommandError::new(Exit::Usage, message).hint("give each a file of its own"));
         }
+        seen.push((flag, place));
     }
     Ok(())
+}
+
+/// Returns where a file is, which needn't be there yet, without links.
+fn place(file: &Path) -> PathBuf {
+    let folder = folder(file).unwrap_or(Path::new("."));
+    let there = || Some(folder.canonicalize().ok()?.join(file.file_name()?));
+    file.canonicalize().ok().or_else(there).unwrap_or_else(|| file.to_owned())
 }
 
 /// Returns what a request must keep to be good, if that was asked for.

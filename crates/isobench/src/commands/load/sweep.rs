@@ -22,8 +22,11 @@ use goal::Goal;
 
 mod goal;
 
-/// The first level, the factor of the ladder, and how close the answer's levels come.
+/// The first level where nothing is known of the server, the factor of the ladder, and how close the answer's levels come.
 const FIRST: f64 = 1.0;
+/// How far below the first level a rate is searched, and how many requests a level has at least.
+const DOWNWARDS: f64 = 64.0;
+const FEWEST: f64 = 30.0;
 const FACTOR: f64 = 2.0;
 const RESOLUTION: f64 = 0.1;
 /// The highest level, and the most steps.
@@ -36,20 +39,26 @@ const MOST_STEPS: usize = 24;
 /// As for one load.
 pub(super) fn run(
     args: &LoadArgs,
-    by: SweepArg,
+    by: SweepBy,
     server: &Server,
     asked: &Asked,
     limits: &Limits,
     runtime: &Runtime,
     context: Context,
 ) -> Result<Exit, CommandError> {
-    let by = match by {
-        SweepArg::Concurrency => SweepBy::Concurrency,
-        SweepArg::Rate => SweepBy::Rate,
-    };
     let goal = args.arrival.sweep_goal.as_deref().map(Goal::parse).transpose()?;
     let levels = &args.arrival.sweep_levels;
-    let sweep = search(by, levels, goal.is_some())?;
+    let (lowest, first) = match by {
+        SweepBy::Concurrency => (FIRST, FIRST),
+        SweepBy::Rate => {
+            // Lower ones have too few requests to say anything.
+            let least = asked.duration.map_or(0.0, |duration| FEWEST / duration.as_secs_f64());
+            // A server that answers one request after the other has this rate already.
+            let first = asked.rate_alone().unwrap_or(FIRST).max(least);
+            (two_digits((first / DOWNWARDS).max(least)), two_digits(first))
+        }
+    };
+    let sweep = search(by, (lowest, first), levels, goal.is_some())?;
     let mut given = levels.iter().copied();
     let (mut results, mut reports): (Vec<StepResult>, Vec<LoadReport>) = (Vec::new(), Vec::new());
     let found = loop {
@@ -66,7 +75,11 @@ pub(super) fn run(
         let mut asked = asked.with_arrival(arrival(by, level, args));
         asked.seed = derive_seed(asked.seed, &format!("sweep/{level}"));
         let records = args.output.records.as_ref().map(|path| at_level(path, level));
-        let report = Carrier::new(args, server, &asked, limits, context, records.as_deref())?.carry(runtime)?;
+        let carrier = Carrier::new(args, server, &asked, limits, context, records.as_deref())?;
+        if results.is_empty() {
+            carrier.say_left_out();
+        }
+        let report = carrier.carry(runtime)?;
         let is_met = goal.as_ref().and_then(|goal| goal.is_met(&report.result.metrics));
         let share = is_met.map(|is_met| if is_met { 1.0 } else { 0.0 });
         results.push(StepResult { objective_share: share, ..report.step(level) });
@@ -78,12 +91,45 @@ pub(super) fn run(
     write(args, by, found, &results, reports, context, limits)
 }
 
-fn search(by: SweepBy, levels: &[f64], has_goal: bool) -> Result<Sweep, CommandError> {
-    let lowest = levels.iter().copied().fold(FIRST, f64::min);
+/// Returns what a sweep raises, if one is asked for.
+///
+/// # Errors
+/// Returns which flag says what the sweep's levels say.
+pub(super) fn asked(args: &LoadArgs) -> Result<Option<SweepBy>, CommandError> {
+    let by = match args.arrival.sweep {
+        None => return Ok(None),
+        Some(SweepArg::Concurrency) => SweepBy::Concurrency,
+        Some(SweepArg::Rate) => SweepBy::Rate,
+    };
+    let given = &args.arrival;
+    let flags = [
+        ("--concurrency", given.concurrency.is_some()),
+        ("--rate", given.rate.is_some()),
+        ("--arrival", given.arrival.is_some()),
+        ("--ramp", given.ramp.is_some() && by == SweepBy::Rate),
+        ("--burstiness", given.burstiness.is_some() && by == SweepBy::Concurrency),
+    ];
+    match flags.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(Some(by)),
+        Some((flag, _)) => {
+            let message = format!("`{flag}` doesn't go with `--sweep {by}`, whose levels say how requests arrive");
+            Err(CommandError::new(Exit::Usage, message)
+                .hint("leave one of the two out; `--sweep-levels` names the levels"))
+        }
+    }
+}
+
+/// Returns a number with two digits that count.
+fn two_digits(number: f64) -> f64 {
+    let unit = 10_f64.powf(number.log10().floor() - 1.0);
+    (number / unit).round() * unit
+}
+
+fn search(by: SweepBy, (lowest, first): (f64, f64), levels: &[f64], has_goal: bool) -> Result<Sweep, CommandError> {
     let rules = SweepRules {
         by,
-        lowest,
-        first: FIRST,
+        lowest: levels.iter().copied().fold(lowest, f64::min),
+        first,
         highest: HIGHEST,
         factor: FACTOR,
         resolution: RESOLUTION,
@@ -110,7 +156,7 @@ fn whole(level: f64) -> u32 {
 }
 
 /// Returns the name of a level's own file: the level stands before the name's end.
-fn at_level(path: &std::path::Path, level: f64) -> PathBuf {
+pub(super) fn at_level(path: &std::path::Path, level: f64) -> PathBuf {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("records");
     let at = name.find('.').unwrap_or(name.len());
     let (stem, end) = name.split_at(at);
@@ -162,5 +208,12 @@ mod tests {
     fn each_level_has_records_of_its_own() {
         assert_eq!(at_level(Path::new("a/r.jsonl.zst"), 16.0), Path::new("a/r.16.jsonl.zst"));
         assert_eq!(at_level(Path::new("r"), 0.5), Path::new("r.0.5"));
+    }
+
+    #[test]
+    fn a_first_rate_is_round() {
+        for (number, expected) in [(1.0 / 0.68, 1.5), (0.0123, 0.012), (996.0, 1000.0)] {
+            assert!((two_digits(number) - expected).abs() < 1e-9, "{number}");
+        }
     }
 }

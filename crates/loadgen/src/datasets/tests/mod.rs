@@ -88,6 +88,10 @@ impl Scene {
         Schedule::new(&self.workload, self.seed, phase, &self.resources)
     }
 
+    fn timed_requests(&self) -> Option<u64> {
+        Schedule::timed_requests(&self.workload, self.seed, &self.resources).unwrap()
+    }
+
     /// Returns the requests of the window with their bodies.
     fn sent(&self) -> Vec<(Entry, Value)> {
         self.sent_in(Phase::Measure)

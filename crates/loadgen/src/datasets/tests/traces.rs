@@ -33,8 +33,27 @@ fn a_trace_that_is_too_short_goes_on_from_its_end() {
     let scene = Scene::new("burstgpt", 5).file(BURSTGPT).traced();
     let times: Vec<u64> = lengths(&scene.sent()).into_iter().map(|(at, ..)| at).collect();
     assert_eq!(times, [0, 72_500, 154_500, 154_500, 227_000]);
+    assert_eq!(scene.timed_requests(), Some(3));
     let refused = scene.option("no-oversample", OptionValue::Switch(true));
     assert!(refused.refusal().starts_with("`data` has 5 rows, but 5 requests are asked"), "{}", refused.refusal());
+}
+
+#[test]
+fn a_warm_up_that_runs_out_of_last_rows_goes_on_with_the_first() {
+    let scene = Scene::new("burstgpt", 3).file(BURSTGPT).traced();
+    let sent = lengths(&scene.sent_in(Phase::WarmUp));
+    // The last three rows have one without an answer.
+    assert_eq!(sent, [(0, 40, 9), (82_000, 50, 10), (82_000, 20, 7)]);
+}
+
+#[test]
+fn only_traces_have_a_number_of_requests() {
+    let bad = Scene::new("burstgpt", 5).file(BURSTGPT.replace("118,", "soon,")).traced();
+    assert!(Schedule::timed_requests(&bad.workload, 1, &bad.resources).is_err());
+    let lenient =
+        bad.option("skip-bad-rows", OptionValue::Switch(true)).option("no-oversample", OptionValue::Switch(true));
+    assert_eq!(lenient.timed_requests(), Some(2));
+    assert_eq!(Scene::new("random", 5).timed_requests(), None);
 }
 
 #[test]

@@ -49,22 +49,13 @@ impl Chart<'_> {
         let values = || self.curves.iter().flat_map(|curve| curve.values.iter().flatten().copied());
         let across_scale = Scale::around(self.places.iter().copied());
         let (Some(up), Some(x)) = (Up::new(&values().collect::<Vec<f64>>()), across_scale) else { return html! {} };
-        let ticks = thin(up.ticks(), 0.08);
         html! {
             figure {
                 figcaption { (self.caption) @if up.log { ", logarithmic" } }
                 svg.plot xmlns="http://www.w3.org/2000/svg" width="100%" height="190" role="img"
                     aria-labelledby=(format!("{}-title", self.id)) {
                     title id=(format!("{}-title", self.id)) { (self.caption) }
-                    @for tick in ticks {
-                        @let y = format!("{:.1}", BOTTOM - tick.at * (BOTTOM - TOP));
-                        line.grid x1="0" x2="100%" y1=(y) y2=(y) {}
-                        text.tick x="-6" y=(y) dy="4" text-anchor="end" { (tick.label) }
-                    }
-                    line.axis x1="0" x2="100%" y1=(BOTTOM) y2=(BOTTOM) {}
-                    @for tick in thin(x.ticks(), 0.08) {
-                        text.tick x=(across(tick.at)) y=(BOTTOM + 15.0) text-anchor="middle" { (tick.label) }
-                    }
+                    (axes(&thin(up.ticks(), 0.08), &thin(x.ticks(), 0.08), (TOP, BOTTOM)))
                     svg x="0" y="0" width="100%" height="190" viewBox=(format!("0 0 {WIDTH} 190")) preserveAspectRatio="none" {
                         @for (index, curve) in self.curves.iter().enumerate() { (self.curve(index, curve, x, &up)) }
                     }
@@ -147,6 +138,21 @@ fn pieces(places: &[f64], values: &[Option<f64>], spot: &impl Fn(&f64, f64) -> (
         }
     }
     found
+}
+
+/// Returns the grid with its labels at the left, and the axis with its labels below; values lie between two heights.
+pub(super) fn axes(left: &[Tick], below: &[Tick], (top, bottom): (f64, f64)) -> Markup {
+    html! {
+        @for tick in left {
+            @let y = format!("{:.1}", bottom - tick.at * (bottom - top));
+            line.grid x1="0" x2="100%" y1=(y) y2=(y) {}
+            text.tick x="-6" y=(y) dy="4" text-anchor="end" { (tick.label) }
+        }
+        line.axis x1="0" x2="100%" y1=(bottom) y2=(bottom) {}
+        @for tick in below {
+            text.tick x=(across(tick.at)) y=(bottom + 15.0) text-anchor="middle" { (tick.label) }
+        }
+    }
 }
 
 /// Returns spots as SVG writes them.

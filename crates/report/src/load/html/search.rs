@@ -3,7 +3,7 @@
 use isobench_schema::load_checks::{LittlesLaw, SweepReport, SweepStep};
 use maud::{Markup, html};
 
-use super::chart::points;
+use super::chart::{axes, points};
 use crate::html::scale::{Scale, across, thin};
 use crate::load::checks::{level_name, raised, search_lines, step};
 use crate::number::significant;
@@ -65,15 +65,7 @@ fn plot(found: &SweepReport) -> Markup {
         figure {
             figcaption { (caption) "; the axis of the levels is logarithmic" }
             svg.plot xmlns="http://www.w3.org/2000/svg" width="100%" height="210" role="img" aria-label=(caption) {
-                @for tick in thin(y.ticks(), 0.08) {
-                    @let y = format!("{:.1}", BOTTOM - tick.at * (BOTTOM - TOP));
-                    line.grid x1="0" x2="100%" y1=(y) y2=(y) {}
-                    text.tick x="-6" y=(y) dy="4" text-anchor="end" { (tick.label) }
-                }
-                line.axis x1="0" x2="100%" y1=(BOTTOM) y2=(BOTTOM) {}
-                @for tick in thin(x.narrow_log10_ticks(), 0.07) {
-                    text.tick x=(across(tick.at)) y=(BOTTOM + 15.0) text-anchor="middle" { (tick.label) }
-                }
+                (axes(&thin(y.ticks(), 0.08), &thin(x.narrow_log10_ticks(), 0.07), (TOP, BOTTOM)))
                 svg x="0" y="0" width="100%" height="210" viewBox=(format!("0 0 {WIDTH} 210")) preserveAspectRatio="none" {
                     g.c1 { polyline.curve points=(points(&line)) {} }
                 }

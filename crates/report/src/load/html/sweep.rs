@@ -3,7 +3,7 @@
 use isobench_schema::load_result::{LoadResult, Validity};
 use maud::{Markup, html};
 
-use super::chart::points;
+use super::chart::{axes, points};
 use crate::html::scale::{Scale, across, thin};
 use crate::load::checks::level_name;
 use crate::number::{significant, tick};
@@ -81,15 +81,7 @@ fn plot(levels: &[SweepLevel<'_>], latency: &str, caption: &str) -> Markup {
         figure {
             figcaption { (caption) ", logarithmic; each point is a level" }
             svg.plot xmlns="http://www.w3.org/2000/svg" width="100%" height="230" role="img" aria-label=(caption) {
-                @for tick in thin(y.narrow_log10_ticks(), 0.07) {
-                    @let y = format!("{:.1}", BOTTOM - tick.at * (BOTTOM - TOP));
-                    line.grid x1="0" x2="100%" y1=(y) y2=(y) {}
-                    text.tick x="-6" y=(y) dy="4" text-anchor="end" { (tick.label) }
-                }
-                line.axis x1="0" x2="100%" y1=(BOTTOM) y2=(BOTTOM) {}
-                @for tick in thin(x.ticks(), 0.1) {
-                    text.tick x=(across(tick.at)) y=(BOTTOM + 15.0) text-anchor="middle" { (tick.label) }
-                }
+                (axes(&thin(y.narrow_log10_ticks(), 0.07), &thin(x.ticks(), 0.1), (TOP, BOTTOM)))
                 svg x="0" y="0" width="100%" height="230" viewBox=(format!("0 0 {WIDTH} 230")) preserveAspectRatio="none" {
                     @for (colour, name, spots) in &curves {
                         @let line: Vec<(f64, f64)> = spots.iter().map(|spot| (x.place(spot.0) * WIDTH, height(spot.1))).collect();
