@@ -1,7 +1,8 @@
 """Turns the rows of a run into the page `docs/load-client.md`.
 
 Usage: page.py FOLDER... > docs/load-client.md, with the folders that `run.py --out` and
-`real.py --out` wrote; the machine is that of the first.
+`real.py --out` wrote; the machine is that of the first, and what several have measured that of the
+last.
 """
 
 import json
@@ -38,6 +39,17 @@ def rows_of(folder):
         return [json.loads(line) for line in file]
 
 
+def latest(folders):
+    """Returns the rows of all folders; of what several have measured, those of the last one."""
+    found = {}
+    for rows in folders:
+        of_folder = {}
+        for row in rows:
+            of_folder.setdefault((row["bench"], row["cell"], row["client"]), []).append(row)
+        found |= of_folder
+    return [row for of_cell in found.values() for row in of_cell]
+
+
 def facts_of(folder):
     with open(os.path.join(folder, "machine.json"), encoding="utf-8") as file:
         return json.load(file)
@@ -69,7 +81,7 @@ def runs(folders, facts):
 
 
 def page(folders):
-    rows = [row for folder in folders for row in rows_of(folder)]
+    rows = latest(rows_of(folder) for folder in folders)
     facts = [facts_of(folder) for folder in folders]
     parts = [HEAD, f"Machine: {facts[0]['machine']}.", "", runs(folders, facts), "",
              versions(facts), ""]

@@ -28,6 +28,7 @@ class Load:
     workers: int = 1
     seed: int = 1
     duration_s: float = 5.0  # for wrk, which has no count
+    unprivileged: bool = False  # ours without the right to real-time scheduling
     counter: str | None = None  # how ours counts tokens, where it is not left to it
     token_ids: bool = False  # prompts as token ids, from a client that can't send text here
 
@@ -139,7 +140,8 @@ class Isobench(Peer):
         return os.popen(f"{place.isobench} --version").read().split()[-1]
 
     def command(self, load, place):
-        flags = [
+        flags = ["setpriv", "--bounding-set", "-sys_nice"] if load.unprivileged else []
+        flags += [
             place.isobench, "load", place.url, "--model", place.model, "--tokenizer",
             place.tokenizer, "--requests", str(load.requests), "--input-len", str(load.input_len),
             "--output-len", str(load.output_len), "--seed", str(load.seed), "--workers",

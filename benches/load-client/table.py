@@ -23,6 +23,7 @@ def cell_title(cell, unit):
     """Returns a cell's title: `512-neighbour` is 512 of the unit, with what follows said."""
     number, _, rest = cell.partition("-")
     words = {"neighbour": ", with a busy neighbour on the client's core",
+             "unprivileged": ", with such a neighbour, without real-time scheduling",
              "two-workers": ", two workers", "": ""}
     count = int(number)
     return f"{count:,} {unit if count != 1 else unit.rstrip('s')}{words[rest]}"

@@ -31,7 +31,7 @@ const BUSY_GAP_NS: u64 = 30_000;
 /// gathers is chunks of many streams, each with its own stamp, and not several of one stream under the stamp of the last.
 const SHORTEST_NAP_NS: u64 = 100_000;
 const LONGEST_NAP_NS: u64 = 500_000;
-const NAPS_PER_CHUNK: u64 = 8;
+const NAPS_PER_CHUNK: u64 = 4;
 /// How many sockets one look at the kernel names at most.
 const MOST_EVENTS: usize = 512;
 /// How many connections are opened beforehand where all requests go out at once.

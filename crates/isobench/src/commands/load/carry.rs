@@ -15,7 +15,7 @@ use isobench_loadgen::clock::Clock;
 use isobench_loadgen::gauge::Sending;
 use isobench_loadgen::get::post;
 use isobench_loadgen::schedule::prepared::Cache;
-use isobench_loadgen::schedule::{Schedule, Schedules};
+use isobench_loadgen::schedule::Schedules;
 use isobench_loadgen::scrape::Scraper;
 use isobench_runner::host::client_thread::Scheduling;
 use isobench_schema::failure::{Failure, FailureStage};
