@@ -2,7 +2,8 @@
 
 No one knows the truth here. Beside the clients' figures stand the server's own means over the same
 run, from the sums in its `/metrics`: they end where the server hands a token over, so that a client
-must be a little above them. Each launch is warmed up first, and clients take turns.
+must be a little above them. Each launch is warmed up first, and clients take turns; each run has
+prompts of its own. Ours asks the server for its counts, and for token ids where it gives them.
 
 Usage: real.py --out FOLDER [--servers vllm-0.32,llama] and most options of run.py
 """
@@ -25,6 +26,7 @@ from table import LABELS, by_cell, markdown, medians, quiet
 
 PORT = 18100
 START_S = 600
+WARM_UP_SEED = 1000
 
 
 class NotServed(Exception):
@@ -72,8 +74,9 @@ def llama(place):
         ("-m", os.path.join(folder, found[0] if found else "none.gguf"), "--host", "127.0.0.1",
          "--port", str(PORT), "--alias", place.model, "--parallel", "16", "--ctx-size", "8192",
          "--threads", "1", "--threads-http", "2"),
-        # It is slow on one core, and its `/tokenize` is not what vLLM's Rust client expects.
-        loads=tuple(Load(4 * streams, streams, output_len=32, token_ids=True)
+        # It is slow on one core, and its `/tokenize` is not what vLLM's Rust client expects. The
+        # tokenizer that prompts are made with is not its model's, so that ours must not count.
+        loads=tuple(Load(4 * streams, streams, output_len=32, token_ids=True, counter="usage")
                     for streams in (4, 16)))
 
 
@@ -231,10 +234,13 @@ def launch(server, clients, repeats, bench, file):
     child = start(server, bench.machine, bench.out)
     try:
         for _ in range(2):
-            execute(server, clients[0], server.loads[-1], "warm-up", bench)
+            # Prompts that come again would be answered from the server's prefix cache.
+            load = dataclasses.replace(server.loads[-1], seed=WARM_UP_SEED)
+            execute(server, clients[0], load, "warm-up", bench)
         for repeat in range(repeats):
             for load in server.loads:
                 for peer in clients:
+                    load = dataclasses.replace(load, seed=1 + repeat)
                     row = execute(server, peer, load, repeat, bench)
                     print(json.dumps(row), file=file, flush=True)
                     said = row["reported"].get("mean_ttft_ms")
