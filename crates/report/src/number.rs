@@ -34,6 +34,11 @@ pub(crate) fn tick(value: f64, step: f64) -> String {
     group(&format!("{value:.*}", usize::try_from(decimals).unwrap_or(0)))
 }
 
+/// Returns a count that is held as a floating-point number, with thousands grouped by commas.
+pub(crate) fn whole(value: f64) -> String {
+    group(&format!("{value:.0}"))
+}
+
 /// Returns a count with thousands grouped by commas.
 pub(crate) fn grouped(number: u32) -> String {
     group(&number.to_string())
@@ -175,6 +180,12 @@ pub(crate) fn counted(number: impl Into<u64>, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_count_of_millions_has_all_its_digits() {
+        assert_eq!(whole(1_000_000.0), "1,000,000");
+        assert_eq!(whole(64.0), "64");
+    }
 
     #[test]
     fn values_have_four_significant_digits() {

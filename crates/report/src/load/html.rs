@@ -106,7 +106,7 @@ fn verdict(result: &LoadResult) -> Markup {
 fn facts(result: &LoadResult) -> Markup {
     let number = |name: &str| result.metrics.get(name).map_or_else(|| "–".to_owned(), |value| significant(*value));
     let whole =
-        |name: &str| result.metrics.get(name).map_or_else(|| "–".to_owned(), |value| crate::number::tick(*value, 1.0));
+        |name: &str| result.metrics.get(name).map_or_else(|| "–".to_owned(), |value| crate::number::whole(*value));
     html! {
         p.facts {
             @for url in &result.urls { span { code { bdi { (clean(url)) } } } }

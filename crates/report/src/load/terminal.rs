@@ -9,7 +9,7 @@ use isobench_schema::workload::Arrival;
 
 use super::rows::{LATENCIES, LatencyName, latency_name, statistic_order};
 use super::{against, checks, sent, server as says};
-use crate::number::{counted, duration, percent, significant};
+use crate::number::{counted, duration, percent, significant, whole};
 use crate::terminal::Style;
 use crate::terminal::table::{Cell, Column, Layout, table};
 use crate::text::clean;
@@ -116,7 +116,7 @@ fn shown(result: &LoadResult, name: &str) -> String {
 pub(crate) fn count_or_number(name: &str, value: f64) -> String {
     let is_count = matches!(name, "completed" | "failed" | "max_concurrent_requests") || name.starts_with("total_");
     if is_count && name != "total_token_throughput" && value < 1e9 {
-        crate::number::tick(value, 1.0)
+        whole(value)
     } else {
         significant(value)
     }

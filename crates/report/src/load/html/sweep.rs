@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::chart::{axes, points};
 use crate::html::scale::{Scale, across, thin};
 use crate::load::checks::level_name;
-use crate::number::{significant, tick};
+use crate::number::{significant, whole};
 
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 208.0;
@@ -52,7 +52,7 @@ pub(super) fn section(levels: &[SweepLevel<'_>]) -> Markup {
                     @for name in ["output_throughput", "request_throughput", "median_ttft_ms", "p99_ttft_ms", "median_tpot_ms"] {
                         td.number { (level.number(name).map_or_else(|| "–".to_owned(), significant)) }
                     }
-                    td.number { (level.number("failed").map_or_else(|| "–".to_owned(), |failed| tick(failed, 1.0))) }
+                    td.number { (level.number("failed").map_or_else(|| "–".to_owned(), whole)) }
                     td class=(if level.result.validity == Validity::Valid { "good" } else { "bad" }) { (level.result.validity) }
                 } } }
             } }
