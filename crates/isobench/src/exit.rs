@@ -76,7 +76,12 @@ impl CommandError {
     /// Returns the message and its causes, each on a line of its own, and the hint.
     pub(crate) fn text(&self) -> String {
         let mut lines = vec![format!("error: {}", self.message)];
-        let mut cause = self.source.as_ref().and_then(|error| error.source());
+        // The first error may be the message itself, or what caused it.
+        let first: Option<&(dyn std::error::Error + 'static)> = self.source.as_deref().map(|error| error as _);
+        let mut cause = match first {
+            Some(error) if self.message.contains(&error.to_string()) => error.source(),
+            other => other,
+        };
         while let Some(error) = cause {
             lines.push(format!("  because: {error}"));
             cause = error.source();

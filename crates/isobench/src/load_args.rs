@@ -20,6 +20,9 @@ const MOST: i64 = 10_000_000;
 /// The most threads that send and read.
 const MOST_WORKERS: i64 = 1024;
 
+/// The variable that holds the key where none is named.
+pub(crate) const DEFAULT_KEY_ENV: &str = "OPENAI_API_KEY";
+
 /// What the help ends with.
 pub(crate) const AFTER_HELP: &str = "\
 Flags of other clients may stand beside these, and a whole command of `vllm bench serve`, `benchmark_serving.py` or \
@@ -79,7 +82,7 @@ pub(crate) struct ServerArgs {
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header)]
     pub(crate) headers: Vec<Header>,
     /// The variable whose value is sent as `Authorization: Bearer …`, if it is set; the value is never recorded.
-    #[arg(long, value_name = "VARIABLE", default_value = "OPENAI_API_KEY")]
+    #[arg(long, value_name = "VARIABLE", default_value = DEFAULT_KEY_ENV)]
     pub(crate) api_key_env: String,
     /// Connect to this Unix socket; the URL then names only the host that is asked for.
     #[arg(long, value_name = "PATH")]

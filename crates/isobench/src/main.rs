@@ -34,7 +34,7 @@ use terminal::{Status, Terminal};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let secrets = Secrets::of(&words);
+    let secrets = Secrets::of(&words, |name| std::env::var(name).ok());
     let flags::Understood { words, rows } = match flags::understand(words) {
         Ok(understood) => understood,
         Err(error) => return refused(&error, &secrets),

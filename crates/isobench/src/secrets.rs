@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
+use crate::load_args::DEFAULT_KEY_ENV;
 use crate::load_args::values::{Header, header};
 
 /// What stands in the place of a secret.
@@ -13,6 +14,8 @@ const MASK: &str = "(secret)";
 const SHORTEST: usize = 4;
 /// How the names of flags and fields end whose values are secret.
 const SECRET_ENDS: [&str; 6] = ["key", "token", "password", "secret", "authorization", "credential"];
+/// The flag that names the variable with the key.
+const KEY_ENV: &str = "api-key-env";
 /// Flags whose values are headers.
 const HEADERS: [&str; 4] = ["header", "headers", "extra-header", "extra-headers"];
 
@@ -21,9 +24,10 @@ const HEADERS: [&str; 4] = ["header", "headers", "extra-header", "extra-headers"
 pub(crate) struct Secrets(Vec<String>);
 
 impl Secrets {
-    /// Finds them.
-    pub(crate) fn of(words: &[OsString]) -> Self {
+    /// Finds them; `variable` tells the value of an environment variable.
+    pub(crate) fn of(words: &[OsString], variable: impl Fn(&str) -> Option<String>) -> Self {
         let mut found = Self::default();
+        let mut named: Vec<String> = Vec::new();
         // The flag whose value comes; headers may have several.
         let mut flag: Option<String> = None;
         for word in words {
@@ -32,14 +36,24 @@ impl Secrets {
                 let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
                 let name = name.to_ascii_lowercase().replace('_', "-");
                 match value {
-                    Some(value) => found.take(&name, value),
+                    Some(value) => {
+                        found.take(&name, value);
+                        named.extend((name == KEY_ENV).then(|| value.to_owned()));
+                    }
                     None => flag = Some(name),
                 }
             } else if word.starts_with('-') {
                 flag = None;
             } else {
                 found.take(flag.as_deref().unwrap_or_default(), &word);
+                named.extend(flag.iter().filter(|flag| *flag == KEY_ENV).map(|_flag| word.clone().into_owned()));
                 flag = flag.filter(|name| HEADERS.contains(&name.as_str()));
+            }
+        }
+        // A server may say the key again.
+        for name in named.iter().map(String::as_str).chain([DEFAULT_KEY_ENV]) {
+            if let Some(key) = variable(name) {
+                found.add(&key);
             }
         }
         // A long secret may hold a short one.
@@ -106,10 +120,11 @@ mod tests {
     fn check(line: &[&str], hidden: &[&str]) {
         let words: Vec<OsString> = line.iter().map(OsString::from).collect();
         let text = line.join(" ");
-        let shown = Secrets::of(&words).hide(&text);
+        let variable = |name: &str| (name == "MY_KEY").then(|| "abcdef".to_owned());
+        let shown = Secrets::of(&words, variable).hide(&text);
         let expected = hidden.iter().fold(text, |text, secret| text.replace(secret, MASK));
         assert_eq!(shown, expected);
-        assert_eq!(Secrets::of(&words).is_empty(), hidden.is_empty());
+        assert_eq!(Secrets::of(&words, variable).is_empty(), hidden.is_empty());
     }
 
     #[test]
@@ -127,6 +142,7 @@ mod tests {
         );
         check(&["load", "http://a", "--header", "X-Tenant: blue"], &[]);
         check(&["load", "--api-key", "abcdef", "http://host:1"], &["abcdef"]);
+        check(&["load", "--api-key-env", "MY_KEY", "and what a server says: abcdef"], &["abcdef"]);
         check(&["load", "--header", "X-Tenant: blue", "-o", "out.json", "http://host:1"], &[]);
         check(&["load", "http://user:pa/ss@host"], &["user:pa/ss"]);
         check(&["load", "--extra-request-body", "{\"api_key\":\"abcdef\",\"top_p\":1}"], &["abcdef"]);

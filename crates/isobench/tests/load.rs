@@ -59,6 +59,12 @@ fn tokenizer(folder: &Path) {
     fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
 }
 
+/// Presses Ctrl-C.
+fn interrupt(child: &std::process::Child) {
+    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+}
+
 const BRIEF: [&str; 8] = ["--concurrency", "8", "--requests", "64", "--input-len", "16", "--output-len", "8"];
 
 #[test]
@@ -229,11 +235,29 @@ fn a_load_that_is_interrupted_says_so() {
     while server.stats()["requests"].as_u64().unwrap() < 20 {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    let pid = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(5));
     let result: Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
     assert_eq!(result["validity"], "interrupted");
+}
+
+#[test]
+fn a_sweep_that_is_interrupted_says_so_and_leaves_the_cut_level_out() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    let out = place.path("result.json");
+    let words = ["--sweep", "concurrency", "--sweep-levels", "2,4", "--requests", "200", "--input-len", "8"];
+    let mut command = place.command();
+    command.args(["load", server.url()]).args(words).args(["--output-len", "8", "--json", &out, "--no-live"]);
+    let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+    while server.stats()["requests"].as_u64().unwrap() < 300 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+    let result: Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
+    let sweep = &result["sweep"];
+    assert_eq!((&result["validity"], &sweep["end"]), (&"interrupted".into(), &"stopped".into()), "{sweep:#}");
+    assert_eq!((sweep["steps"].as_array().unwrap().len(), &sweep["highest_sustained"]), (1, &2.0.into()));
 }
 
 #[test]
@@ -251,6 +275,9 @@ fn a_secret_is_sent_and_stands_in_nothing_that_is_written() {
         &["--header", "X-Api-Key=s3cret-one", "--nosuchflag"],
         &["--header", "s3cret-one"],
         &["--api-key", "s3cret-one"],
+        &["--apikey", "s3cret-one"],
+        &["--heade", "Authorization: Bearer s3cret-one"],
+        &["--api-key-env", "s3cret-one"],
         &["--model", "m", "http://user:s3cret-one@127.0.0.1:1"],
     ] {
         let output = place.load(words);
@@ -274,6 +301,12 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     check(&["--parquet", "t.parquet"], "--records");
     check(&["--html", "a.out", "--csv", "./a.out"], "`--html` and by `--csv`");
     check(&["--html", "."], "it is a folder");
+    tokenizer(&place.0.path().join("model"));
+    check(&["--tokenizer", "model", "--json", "model/tokenizer.json"], "by `--tokenizer` and by `--json`");
+    std::os::unix::fs::symlink("x.out", place.path("link")).unwrap();
+    check(&["--json", "x.out", "--records", "link"], "by `--json` and by `--records`");
+    check(&["--sweep", "rate", "--sweep-goal", "nonsense<=5"], "`nonsense`");
+    check(&["--api-key-env", "NO_SUCH_VARIABLE"], "`--api-key-env`");
     let told = ["--input-len", "8", "--output-len", "4", "--counter", "usage"];
     check(&[&["--requests", "5000", "--rate", "1"][..], &told].concat(), "`--deadline`");
     check(&["--sweep", "rate", "--rate", "2"], "`--rate` doesn't go with `--sweep rate`");

@@ -279,9 +279,9 @@ fn a_survivor_outlives_it() {
     engine.wait_until_ready();
     engine.signal(Signal::TERM);
     engine.wait_for_end();
-    let left = processes_with(&mark);
-    assert_eq!(left.len(), 1);
-    for process in left {
+    // On a busy machine what ended is seen for a moment more.
+    wait(|| processes_with(&mark).len() == 1);
+    for process in processes_with(&mark) {
         kill_process(process, Signal::KILL).unwrap();
     }
 }

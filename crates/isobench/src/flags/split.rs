@@ -163,7 +163,8 @@ fn foreign_flag<'w>(split: &mut Split<'_>, own: &OwnFlags, word: &str, after: &'
         let names = own.names();
         let known = names.iter().map(String::as_str).chain(split.table.names());
         let why = unknown(&name, known);
-        split.problem(written(word, after, used), why);
+        // Its value isn't shown: what it means isn't known, and it may be a secret.
+        split.problem(name, why);
         return rest;
     }
     let values = after.get(..used).unwrap_or_default();
@@ -302,7 +303,7 @@ fn take(split: &mut Split<'_>, own: &OwnFlags, words: &[Word]) {
             Refusal::Unknown => {
                 let names = own.names();
                 let why = unknown(&option.name, names.iter().map(String::as_str).chain(split.table.names()));
-                split.problem(option.written, why);
+                split.problem(option.name, why);
             }
             Refusal::Ambiguous(names) => {
                 split.problem(option.written, format!("it is short for several: {}", names.join(", ")));

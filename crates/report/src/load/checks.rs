@@ -230,7 +230,10 @@ pub(crate) fn search_lines(found: &SweepReport) -> Vec<String> {
         SearchEnd::LowestLevel => "the search ended at the lowest level allowed",
         SearchEnd::MostSteps => "the search ended with the most steps allowed: more would narrow it",
         SearchEnd::ClientBound => "the search ended because the client became the bottleneck: more workers would go on",
-        SearchEnd::TooFew => "the search ended at a step with too few requests: give each step more",
+        SearchEnd::TooFew => {
+            "the search ended at a step with too few requests: give each step more (a rate some 90 of them)"
+        }
+        SearchEnd::Stopped => "the search was stopped before its end: the level that was under way doesn't count",
     };
     lines.push(format!("{end}; it is of one launch"));
     lines.push(

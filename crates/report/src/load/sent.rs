@@ -2,7 +2,7 @@
 
 use isobench_schema::load_result::LoadResult;
 use isobench_schema::task::OptionValue;
-use isobench_schema::workload::Prompts;
+use isobench_schema::workload::{Api, Prompts};
 
 use crate::number::significant;
 use crate::text::clean;
@@ -23,7 +23,11 @@ pub(crate) fn prompts(prompts: &Prompts) -> String {
 pub(crate) fn answers(result: &LoadResult) -> String {
     let load = &result.workload;
     let bound = if load.ignore_eos { "all of them asked for" } else { "at most" };
-    format!("{} tokens, {bound}", load.output_tokens)
+    match load.output_tokens {
+        0 if load.api == Api::Embeddings => "none".to_owned(),
+        0 => format!("as many tokens as the rows say, {bound}"),
+        tokens => format!("{tokens} tokens, {bound}"),
+    }
 }
 
 /// Returns what was sent in one line: interface, prompts, answers, seed.

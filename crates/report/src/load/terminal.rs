@@ -115,11 +115,7 @@ fn shown(result: &LoadResult, name: &str) -> String {
 /// Returns a number of a load: a count without digits after the point.
 pub(crate) fn count_or_number(name: &str, value: f64) -> String {
     let is_count = matches!(name, "completed" | "failed" | "max_concurrent_requests") || name.starts_with("total_");
-    if is_count && name != "total_token_throughput" && value < 1e9 {
-        whole(value)
-    } else {
-        significant(value)
-    }
+    if is_count && name != "total_token_throughput" && value < 1e9 { whole(value) } else { significant(value) }
 }
 
 fn facts(out: &mut String, result: &LoadResult, style: Style) {

@@ -86,6 +86,8 @@ spelt_enum!(
         ClientBound = "client-bound",
         /// A step had too few requests to go on.
         TooFew = "too-few",
+        /// The load was stopped before its end; the level under way doesn't count.
+        Stopped = "stopped",
     }
 );
 

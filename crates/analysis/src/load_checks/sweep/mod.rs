@@ -111,12 +111,12 @@ impl Sweep {
         }
     }
 
-    /// Returns what the results of levels show that were all given beforehand.
-    pub fn over(&self, results: &[StepResult]) -> SweepReport {
+    /// Returns what the results of levels show where no further one is searched for, which `end` says why.
+    pub fn over(&self, results: &[StepResult], end: SearchEnd) -> SweepReport {
         let mut steps: Vec<SweepStep> =
             results.iter().map(|result| result.step(self.rules.by, self.rules.objective_share)).collect();
         steps.sort_by(|one, other| one.level.total_cmp(&other.level));
-        self.report(SearchEnd::Given, steps)
+        self.report(end, steps)
     }
 
     fn after(&self, steps: &[SweepStep]) -> Move {

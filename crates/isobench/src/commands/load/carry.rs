@@ -24,7 +24,7 @@ use isobench_schema::load_result::{LoadResult, Validity};
 use isobench_schema::measurement::MetricName;
 use isobench_schema::record::{Phase, RequestRecord};
 use isobench_schema::units::Seconds;
-use isobench_schema::workload::TokenCounter;
+use isobench_schema::workload::{Arrival, TokenCounter};
 use tokio::runtime::Runtime;
 
 use super::super::{Context, cache_folder};
@@ -172,7 +172,8 @@ impl<'a> Carrier<'a> {
     pub(super) fn say_left_out(&self) {
         let rows = self.schedules.phase(Phase::Measure).left_out();
         if rows > 0 {
-            let why = "no request by the dataset's rules or its options, such as a row without tokens";
+            let why =
+                "they have no tokens, or the dataset's options choose others, as `burstgpt-model` does with `GPT-4`";
             self.context.terminal.status(&format!("rows of the dataset that are left out: {rows} ({why})"));
         }
     }
@@ -383,7 +384,7 @@ impl<'a> Carrier<'a> {
 }
 
 /// Says of a load that it was stopped, which weighs more than what became of its numbers by that.
-fn stopped(result: &mut LoadResult, cause: StopCause) {
+pub(super) fn stopped(result: &mut LoadResult, cause: StopCause) {
     let class = cause.class();
     if result.findings.first().is_none_or(|finding| finding.class != class) {
         let message = match cause {
@@ -408,12 +409,14 @@ fn check_times(limits: &Limits, asked: &Asked, schedules: &Schedules) -> Result<
         return Ok(());
     }
     let message = format!(
-        "the last request is due {:.0} s after the first, but `--deadline` stops the load {:.0} s from now",
+        "with the warm-up the last request is due after {:.0} s, but `--deadline` stops the load after {:.0} s",
         needed.as_secs_f64(),
         left.as_secs_f64()
     );
-    Err(CommandError::new(Exit::Usage, message)
-        .hint("give a longer `--deadline`, fewer `--requests`, or a `--duration` after which none is sent"))
+    let is_trace = matches!(asked.workload.arrival, Arrival::Trace { .. });
+    let unit = if is_trace { "; times in milliseconds are those of `--dataset mooncake`" } else { "" };
+    let ways = "give a longer `--deadline`, fewer `--requests`, or a `--duration` after which none is sent";
+    Err(CommandError::new(Exit::Usage, message).hint(format!("{ways}{unit}")))
 }
 
 /// Returns the error of records that can't be kept.

@@ -104,7 +104,7 @@ fn two_ways(path: &Path) -> CommandError {
     CommandError::new(Exit::Usage, format!("`{path}` holds conversations, which can be sent in two ways")).hint(
         format!(
             "turn by turn, with the model's own answers: `--dataset sessions --dataset-option dataset-path={path}`; \
-             or each whole, as one request: `--dataset custom --dataset-option dataset-path={path}`"
+             or each whole, as one request: `--api chat --dataset custom --dataset-option dataset-path={path}`"
         ),
     )
 }

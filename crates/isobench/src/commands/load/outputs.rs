@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use isobench_analysis::load_report::LoadReport;
@@ -62,7 +63,7 @@ pub(super) fn check(args: &LoadArgs) -> Result<(), CommandError> {
     for (_, file) in files.iter().filter(|_| !args.dry_run) {
         writable(file)?;
     }
-    no_file_twice(&files, dataset::file(args).as_deref())
+    no_file_twice(&files, &inputs(args))
 }
 
 /// Checks that a file can be written.
@@ -80,13 +81,22 @@ fn writable(file: &Path) -> Result<(), CommandError> {
     is_allowed.map_err(|error| refused(&io::Error::from(error).to_string()))
 }
 
-/// Checks that no two forms of the result, and no form of it and the dataset, are the same file.
-fn no_file_twice(files: &[(&str, PathBuf)], dataset: Option<&Path>) -> Result<(), CommandError> {
-    let mut seen: Vec<(&str, PathBuf)> = dataset.map(|path| ("--dataset", place(path))).into_iter().collect();
+/// Returns the files that are read.
+fn inputs(args: &LoadArgs) -> Vec<(&'static str, PathBuf)> {
+    let tokenizer =
+        args.workload.tokenizer.clone().map(|path| if path.is_dir() { path.join("tokenizer.json") } else { path });
+    let inputs =
+        [("--dataset", dataset::file(args)), ("--tokenizer", tokenizer), ("--ca-file", args.server.ca_file.clone())];
+    inputs.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect()
+}
+
+/// Checks that no two forms of the result, and no form of it and what is read, are the same file.
+fn no_file_twice(files: &[(&str, PathBuf)], inputs: &[(&str, PathBuf)]) -> Result<(), CommandError> {
+    let mut seen: Vec<(&str, Place)> = inputs.iter().map(|(flag, path)| (*flag, Place::of(path))).collect();
     for (flag, file) in files {
-        let place = place(file);
+        let place = Place::of(file);
         // What is no plain file, such as `/dev/null`, takes everything.
-        let is_plain = !place.exists() || place.is_file();
+        let is_plain = !file.exists() || file.is_file();
         if let Some((other, _)) = seen.iter().find(|(_, seen)| is_plain && *seen == place) {
             let message = format!("`{}` is named by `{other}` and by `{flag}`", file.display());
             return Err(CommandError::new(Exit::Usage, message).hint("give each a file of its own"));
@@ -96,11 +106,24 @@ fn no_file_twice(files: &[(&str, PathBuf)], dataset: Option<&Path>) -> Result<()
     Ok(())
 }
 
-/// Returns where a file is, which needn't be there yet, without links.
-fn place(file: &Path) -> PathBuf {
-    let folder = folder(file).unwrap_or(Path::new("."));
-    let there = || Some(folder.canonicalize().ok()?.join(file.file_name()?));
-    file.canonicalize().ok().or_else(there).unwrap_or_else(|| file.to_owned())
+/// Where a file is: by its number where it is there, which links share, else by its path without links.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    There { device: u64, number: u64 },
+    Path(PathBuf),
+}
+
+impl Place {
+    fn of(file: &Path) -> Self {
+        if let Ok(found) = fs::metadata(file) {
+            return Self::There { device: found.dev(), number: found.ino() };
+        }
+        // A link may name what isn't there yet.
+        let file = fs::read_link(file).map_or_else(|_no_link| file.to_owned(), |to| file.with_file_name(to));
+        let folder = folder(&file).unwrap_or(Path::new("."));
+        let there = || Some(folder.canonicalize().ok()?.join(file.file_name()?));
+        Self::Path(there().unwrap_or_else(|| file.clone()))
+    }
 }
 
 /// Returns what a request must keep to be good, if that was asked for.
@@ -156,17 +179,18 @@ pub(super) fn write(args: &LoadArgs, report: &LoadReport, context: Context) -> R
 /// # Errors
 /// Returns which file can't be written.
 pub(super) fn show(args: &LoadArgs, result: &LoadResult, context: Context, is_said: bool) -> Result<(), CommandError> {
-    if let Some(path) = &args.output.json_file {
-        put(path, &format::to_pretty(result).exit(Exit::Error)?)?;
-    }
-    if let Some(path) = &args.output.html {
-        put(path, &html::page(result, &isobench_report::html::Options::default()))?;
-    }
+    // What can't be written isn't lost then.
     if context.json {
         context.terminal.data(&format::to_pretty(result).exit(Exit::Error)?);
     } else if !is_said {
         let style = Style { width: context.terminal.size().0, color: context.terminal.colors_data() };
         context.terminal.data(&terminal::summary(result, style));
+    }
+    if let Some(path) = &args.output.json_file {
+        put(path, &format::to_pretty(result).exit(Exit::Error)?)?;
+    }
+    if let Some(path) = &args.output.html {
+        put(path, &html::page(result, &isobench_report::html::Options::default()))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 
 use super::carry::Limits;
 use crate::exit::{CommandError, Exit, WithExit as _};
-use crate::load_args::{LoadArgs, ServerArgs};
+use crate::load_args::{DEFAULT_KEY_ENV, LoadArgs, ServerArgs};
 
 /// How long the server may take to name its model.
 const DISCOVERY: Duration = Duration::from_secs(30);
@@ -30,6 +30,12 @@ impl Server {
     /// # Errors
     /// Returns what in the URL or the headers makes no sense, or that the server doesn't say what it serves.
     pub(super) fn find(args: &LoadArgs, url: &str, limits: &Limits, runtime: &Runtime) -> Result<Self, CommandError> {
+        let names_key = args.server.api_key_env != DEFAULT_KEY_ENV;
+        if names_key && std::env::var_os(&args.server.api_key_env).is_none() {
+            // It isn't shown: it may be the key itself.
+            let message = "the variable that `--api-key-env` names isn't set";
+            return Err(CommandError::new(Exit::Usage, message).hint("give the name of a variable that holds the key"));
+        }
         let endpoint = endpoint(&args.server, url)?.with_headers(headers(&args.server)).exit(Exit::Usage)?;
         let served = if let Some(model) = &args.server.model {
             Served { model: model.clone(), max_model_len: None }

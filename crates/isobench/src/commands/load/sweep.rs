@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use isobench_analysis::load_checks::sweep::{Next, StepResult, Sweep, SweepRules};
 use isobench_analysis::load_report::LoadReport;
+use isobench_loadgen::cancel::StopCause;
 use isobench_report::html::Options;
 use isobench_report::load::html::{SweepLevel, sweep_page};
-use isobench_schema::load_checks::{SweepBy, SweepReport};
+use isobench_schema::load_checks::{SearchEnd, SweepBy, SweepReport};
 use isobench_schema::order::derive_seed;
 use isobench_schema::workload::Arrival;
 use tokio::runtime::Runtime;
 
 use super::super::Context;
 use super::asked::Asked;
-use super::carry::{Carrier, Limits};
+use super::carry::{Carrier, Limits, stopped};
 use super::server::Server;
 use super::{exit, outputs};
 use crate::exit::{CommandError, Exit, WithExit as _};
@@ -24,9 +25,10 @@ mod goal;
 
 /// The first level where nothing is known of the server, the factor of the ladder, and how close the answer's levels come.
 const FIRST: f64 = 1.0;
-/// How far below the first level a rate is searched, and how many requests a level has at least.
+/// How far below the first level a rate is searched, and how many requests a level has at least: with fewer it isn't seen
+/// whether the server keeps up.
 const DOWNWARDS: f64 = 64.0;
-const FEWEST: f64 = 30.0;
+const FEWEST: f64 = 90.0;
 const FACTOR: f64 = 2.0;
 const RESOLUTION: f64 = 0.1;
 /// The highest level, and the most steps.
@@ -46,7 +48,7 @@ pub(super) fn run(
     runtime: &Runtime,
     context: Context,
 ) -> Result<Exit, CommandError> {
-    let goal = args.arrival.sweep_goal.as_deref().map(Goal::parse).transpose()?;
+    let goal = goal_of(args)?;
     let levels = &args.arrival.sweep_levels;
     let (lowest, first) = match by {
         SweepBy::Concurrency => (FIRST, FIRST),
@@ -67,7 +69,7 @@ pub(super) fn run(
             (true, Next::Done(found)) => break found,
             (false, _) => match given.next() {
                 Some(level) => level,
-                None => break sweep.over(&results),
+                None => break sweep.over(&results, SearchEnd::Given),
             },
         };
         context.terminal.status(&format!("{by} {level}"));
@@ -80,13 +82,17 @@ pub(super) fn run(
             carrier.say_left_out();
         }
         let report = carrier.carry(runtime)?;
+        if limits.cause().is_some() {
+            break sweep.over(&results, SearchEnd::Stopped);
+        }
         let is_met = goal.as_ref().and_then(|goal| goal.is_met(&report.result.metrics));
+        if let Some(unmeasured) = goal.as_ref().and_then(|goal| goal.unmeasured(&report.result.metrics)) {
+            let needed = "it needs more requests in each step, or a lower percentile";
+            context.terminal.status(&format!("the goal's `{unmeasured}` wasn't measured at this level: {needed}"));
+        }
         let share = is_met.map(|is_met| if is_met { 1.0 } else { 0.0 });
         results.push(StepResult { objective_share: share, ..report.step(level) });
         reports.push(report);
-        if limits.cause().is_some() {
-            break sweep.over(&results);
-        }
     };
     write(args, by, found, &results, reports, context, limits)
 }
@@ -101,6 +107,8 @@ pub(super) fn asked(args: &LoadArgs) -> Result<Option<SweepBy>, CommandError> {
         Some(SweepArg::Concurrency) => SweepBy::Concurrency,
         Some(SweepArg::Rate) => SweepBy::Rate,
     };
+    // What is wrong with it is said before anything is sent.
+    goal_of(args)?;
     let given = &args.arrival;
     let flags = [
         ("--concurrency", given.concurrency.is_some()),
@@ -117,6 +125,12 @@ pub(super) fn asked(args: &LoadArgs) -> Result<Option<SweepBy>, CommandError> {
                 .hint("leave one of the two out; `--sweep-levels` names the levels"))
         }
     }
+}
+
+/// Returns what a level must keep, if that was asked for.
+fn goal_of(args: &LoadArgs) -> Result<Option<Goal>, CommandError> {
+    let goal = args.arrival.sweep_goal.as_deref();
+    goal.map(|text| Goal::parse(text, &args.measuring.percentiles.0)).transpose()
 }
 
 /// Returns a number with two digits that count.
@@ -182,19 +196,27 @@ fn write(
             .collect();
         outputs::put(path, &sweep_page(&found, &levels, &Options::default()))?;
     }
+    let says_nothing = found.highest_sustained.is_none() && found.lowest_not_sustained.is_none();
     let best = found.highest_sustained;
     let place = results.iter().position(|step| best.is_some_and(|best| (step.level - best).abs() < f64::EPSILON));
     let place = place.unwrap_or(results.len().saturating_sub(1));
     if place >= reports.len() {
-        return Err(CommandError::new(Exit::SomeFailed, "the sweep was stopped before its first level ended"));
+        let exit = if limits.cause() == Some(StopCause::Interrupted) { Exit::Interrupted } else { Exit::SomeFailed };
+        return Err(CommandError::new(exit, "the sweep was stopped before its first level ended"));
     }
     let mut report = reports.swap_remove(place);
     report.result.sweep = Some(found);
+    if let Some(cause) = limits.cause() {
+        stopped(&mut report.result, cause);
+    }
     // The page of all levels is written already.
     let mut others = args.clone();
     others.output.html = None;
     others.output.records = None;
     outputs::write(&others, &report, context)?;
+    if says_nothing && limits.cause().is_none() {
+        return Ok(Exit::SomeFailed);
+    }
     Ok(exit(&report.result, limits.cause()))
 }
 

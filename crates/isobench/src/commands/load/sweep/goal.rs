@@ -4,6 +4,21 @@ use std::collections::BTreeMap;
 
 use crate::exit::{CommandError, Exit};
 
+/// Latencies, and what else is reported, by their names in a result.
+const LATENCIES: [&str; 6] = ["ttft", "ttfc", "tpot", "itl", "icl", "e2el"];
+const OTHERS: [&str; 10] = [
+    "completed",
+    "failed",
+    "total_input_tokens",
+    "total_output_tokens",
+    "max_concurrent_requests",
+    "duration",
+    "request_throughput",
+    "output_throughput",
+    "total_token_throughput",
+    "max_output_tokens_per_s",
+];
+
 /// Bounds on metrics, all of which must hold.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Goal(Vec<Bound>);
@@ -21,13 +36,29 @@ impl Goal {
     ///
     /// # Errors
     /// Returns an error that shows the bound which isn't one.
-    pub(super) fn parse(text: &str) -> Result<Self, CommandError> {
+    /// `percentiles` are those that are reported.
+    pub(super) fn parse(text: &str, percentiles: &[f64]) -> Result<Self, CommandError> {
         let bounds = text.split("&&").flat_map(|part| part.split(',')).map(bound).collect::<Option<Vec<Bound>>>();
-        bounds.map(Self).ok_or_else(|| {
-            let message = format!("`{text}` is no goal of a sweep");
-            CommandError::new(Exit::Usage, message)
-                .hint("bound metrics by their names in the result, such as `p99_ttft_ms<=500 && mean_tpot_ms<50`")
-        })
+        let hint = "bound metrics by their names in the result, such as `p99_ttft_ms<=500 && mean_tpot_ms<50`";
+        let refused = |message: String| CommandError::new(Exit::Usage, message).hint(hint);
+        let bounds = bounds.ok_or_else(|| refused(format!("`{text}` is no goal of a sweep")))?;
+        if let Some(bound) = bounds.iter().find(|bound| !is_known(&bound.metric, percentiles)) {
+            let names: Vec<String> = percentiles.iter().map(|p| format!("p{p}")).collect();
+            return Err(refused(format!(
+                "`{}` in the goal of the sweep is no metric that is reported: those of latencies begin with mean, median, std or \
+                 {} (`--percentiles`), end with _ms, and are of {}; others are {}",
+                bound.metric,
+                names.join(", "),
+                LATENCIES.join(", "),
+                OTHERS.join(", ")
+            )));
+        }
+        Ok(Self(bounds))
+    }
+
+    /// Returns the first metric that wasn't measured, if one wasn't.
+    pub(super) fn unmeasured(&self, metrics: &BTreeMap<String, f64>) -> Option<&str> {
+        self.0.iter().map(|bound| bound.metric.as_str()).find(|metric| !metrics.contains_key(*metric))
     }
 
     /// Returns whether every bound holds; `None` if one is of a metric that wasn't measured, such as a percentile that there
@@ -44,6 +75,19 @@ impl Goal {
             Some(all && holds)
         })
     }
+}
+
+/// Returns whether a result may have a metric of this name.
+fn is_known(metric: &str, percentiles: &[f64]) -> bool {
+    let of_latency = || {
+        let (statistic, latency) = metric.strip_suffix("_ms")?.split_once('_')?;
+        let is_percentile =
+            |text: &str| text.parse::<f64>().is_ok_and(|p| percentiles.contains(&p) || p.total_cmp(&50.0).is_eq());
+        let is_statistic =
+            matches!(statistic, "mean" | "median" | "std") || statistic.strip_prefix('p').is_some_and(is_percentile);
+        Some(is_statistic && LATENCIES.contains(&latency))
+    };
+    OTHERS.contains(&metric) || of_latency().unwrap_or(false)
 }
 
 fn bound(text: &str) -> Option<Bound> {
@@ -64,7 +108,7 @@ mod tests {
 
     fn check(goal: &str, expected: Option<bool>) {
         let metrics = [("p99_ttft_ms".to_owned(), 500.0), ("output_throughput".to_owned(), 90.0)].into();
-        assert_eq!(Goal::parse(goal).unwrap().is_met(&metrics), expected, "{goal}");
+        assert_eq!(Goal::parse(goal, &[90.0, 99.0]).unwrap().is_met(&metrics), expected, "{goal}");
     }
 
     #[test]
@@ -78,8 +122,18 @@ mod tests {
 
     #[test]
     fn what_is_no_bound_is_refused() {
-        for text in ["", "fast", "p99_ttft_ms=5", "<5", "p99_ttft_ms<x", "p99_ttft_ms<inf"] {
-            assert!(Goal::parse(text).is_err(), "{text}");
+        for text in [
+            "",
+            "fast",
+            "p99_ttft_ms=5",
+            "<5",
+            "p99_ttft_ms<x",
+            "p99_ttft_ms<inf",
+            "nonsense<5",
+            "p95_ttft_ms<5",
+            "mean_foo_ms<5",
+        ] {
+            assert!(Goal::parse(text, &[50.0, 99.0]).is_err(), "{text}");
         }
     }
 }
