@@ -17,15 +17,21 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
 /// Returns the Hodges–Lehmann estimate: the median of the means of all pairs, each value paired with itself too (Hodges
 /// and Lehmann 1963, "Estimates of location based on rank tests"). `None` of nothing.
 pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
+    let pairs = walsh_averages(values);
+    let half = pairs.len() / 2;
+    let upper = *pairs.get(half)?;
+    if pairs.len() % 2 == 1 { Some(upper) } else { Some(f64::midpoint(*pairs.get(half - 1)?, upper)) }
+}
+
+/// Returns the means of all pairs of values, each value paired with itself too, ascending (Walsh 1949).
+pub(super) fn walsh_averages(values: &[f64]) -> Vec<f64> {
     let mut pairs: Vec<f64> = values
         .iter()
         .enumerate()
         .flat_map(|(first, a)| values.iter().skip(first).map(move |b| f64::midpoint(*a, *b)))
         .collect();
     pairs.sort_by(f64::total_cmp);
-    let half = pairs.len() / 2;
-    let upper = *pairs.get(half)?;
-    if pairs.len() % 2 == 1 { Some(upper) } else { Some(f64::midpoint(*pairs.get(half - 1)?, upper)) }
+    pairs
 }
 
 #[cfg(test)]

@@ -94,6 +94,18 @@ impl OneSample {
         two_sided_p(self.mean / error, self.degrees_of_freedom())
     }
 
+    /// Returns the p of two one-sided tests of the mean lying outside (−`margin`, `margin`), the larger of both (Schuirmann
+    /// 1987). Without any spread it is 0 inside the margins and 1 outside.
+    pub fn equivalence_p(&self, margin: f64) -> Option<f64> {
+        let (room, error) = (margin - self.mean.abs(), self.standard_error());
+        if error == 0.0 {
+            return Some(if room > 0.0 { 0.0 } else { 1.0 });
+        }
+        // The nearer margin has the larger p.
+        let half = two_sided_p(room / error, self.degrees_of_freedom())? / 2.0;
+        Some(if room > 0.0 { half } else { 1.0 - half })
+    }
+
     /// Returns the interval that covers the mean with probability 1 − `level`; `level` lies between 0 and 1.
     ///
     /// With `level` = 2α it is the interval of two one-sided tests at α each (Schuirmann 1987): the tests find
@@ -179,6 +191,29 @@ pub(super) mod tests {
             close(found_high, high);
         }
     }
+
+    #[test]
+    fn the_p_of_equivalence_is_that_of_scipy() {
+        // max(ttest_1samp(x, -m, alternative='greater').pvalue, ttest_1samp(x, m, alternative='less').pvalue)
+        for (data, margin, expected) in EQUIVALENCE {
+            let sample = OneSample::of(data).unwrap();
+            close(sample.equivalence_p(margin).unwrap(), expected);
+            for level in [0.01, 0.05, 0.2] {
+                let is_within = sample.interval(2.0 * level).unwrap().is_within(margin);
+                assert_eq!(is_within, expected < level, "{margin} {level}");
+            }
+        }
+        assert_eq!(OneSample::of(&[0.5; 6]).unwrap().equivalence_p(0.6), Some(0.0));
+        assert_eq!(OneSample::of(&[0.5; 6]).unwrap().equivalence_p(0.5), Some(1.0));
+    }
+
+    const EQUIVALENCE: [(&[f64], f64, f64); 5] = [
+        (NULL, 0.01, 0.006_118_850_556_857_13),
+        (NULL, 0.02, 9.908_404_445_142_986e-5),
+        (NULL, 0.0005, 0.571_198_290_347_255_2),
+        (STRONG, 0.25, 0.005_803_915_678_222_053),
+        (STRONG, 0.1, 0.999_824_469_850_500_1),
+    ];
 
     #[test]
     fn a_sample_without_spread_decides_at_once() {
