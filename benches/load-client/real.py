@@ -3,7 +3,11 @@
 No one knows the truth here. Beside the clients' figures stand the server's own means over the same
 run, from the sums in its `/metrics`: they end where the server hands a token over, so that a client
 must be a little above them. Each launch is warmed up first, and clients take turns; each run has
-prompts of its own. Ours asks the server for its counts, and for token ids where it gives them.
+prompts of its own. Ours asks the server for its counts, and for token ids where it gives them. On
+vLLM what clients have above the server is mostly the time from the request's arrival to the
+server's own clock, the same for all of them within what differs from run to run. llama.cpp has no
+such means; clients written in Rust send it token ids there and the others text, whose length in its
+model's tokens is another, so that first tokens compare only within the two pairs.
 
 Usage: real.py --out FOLDER [--servers vllm-0.32,llama] and most options of run.py
 """

@@ -14,7 +14,7 @@ const STRENGTHS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 /// Peña 1999, Annals of Probability 27:537, for symmetric differences, and Waudby-Smith and Ramdas 2024, JRSS B 86:1,
 /// for testing by betting.) The **evidence** is the mean wealth of bettors of all strengths on + and on −: a test
 /// martingale that begins at 1, so that it ever reaches 1/α with a probability of at most α (Ville 1939). It needs no
-/// plan of looks and no distribution, and takes more blocks than a [`super::Boundary`] for that.
+/// plan of looks and no distribution, and takes more blocks than a [`super::sequential::Boundary`] for that.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SignBets {
     /// The logarithms of the wealths on + and on −, one pair for each strength.

@@ -2,7 +2,7 @@
 //!
 //! A [`Boundary`] holds the level of each look. Levels are nominal: a look *crosses* if the p of Student's t over all
 //! differences so far is below its level. They are found so that the probability to cross at some look, if there is no
-//! difference, is the error asked for, whatever the spread is, for independent normal differences ([`chain`] says how this
+//! difference, is the error asked for, whatever the spread is, for independent normal differences (`chain` says how this
 //! is calculated without simulation). How much of the error may be used up by when is a [`Spending`] function, so that a
 //! look may come earlier or later than planned, and there may be more of them, as long as neither depends on what was
 //! seen (Lan and `DeMets` 1983).
