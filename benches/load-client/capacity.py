@@ -18,8 +18,8 @@ def trials(bench):
     for streams, (requests, slow) in SIZES.items():
         load = Load(requests, streams, output_len=TOKENS)
         found.append(Trial("capacity", f"{streams}", load, slow_requests=slow))
-    # Two workers get a core each where there are three; else they share the client's, for a worker on the server's core
-    # would take its time from what it is measured against.
+    # Two workers get a core each where there are three; else they share the client's, for a worker
+    # on the server's core would take its time from what it is measured against.
     free = [core for core in bench.all_cores if core != bench.machine.server_core]
     cores = tuple(free[-2:])
     for streams in (256, 1024):

@@ -261,6 +261,24 @@ fn a_sweep_that_is_interrupted_says_so_and_leaves_the_cut_level_out() {
 }
 
 #[test]
+fn a_sweep_that_says_nothing_is_no_success() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    let words = ["--sweep", "rate", "--sweep-levels", "5", "--duration", "1s", "--input-len", "8", "--no-live"];
+    let output = place.load(&[&[server.url()], &words[..]].concat());
+    assert_eq!(output.status.code(), Some(100), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_shown_and_the_cause_named() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    let output = place.load(&[&[server.url()], &BRIEF[..], &["--json", "/dev/full", "--no-live"]].concat());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("/dev/full") && told.contains("No space left"), "{told}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("TTFT"));
+}
+
+#[test]
 fn a_secret_is_sent_and_stands_in_nothing_that_is_written() {
     let (place, server) = (Place::new(), TruthServer::start(STEADY));
     let words = ["--header", "X-Api-Key: s3cret-one", "--records", "r.jsonl", "--html", "p.html"];
