@@ -5,8 +5,8 @@ mean TTFT / mean time per output token / mean inter-token latency in ms, then co
 requests, and the tokens of a completed request where they are not 64. It is bold where it is wrong:
 other counts than are right, or a mean that is off the server's own by more than 25 % (first token)
 or 5 % (the other two). A stream that breaks its own protocol (an error, an end that isn't one,
-tokens after the end or too few) is right to fail; one in an encoding that wasn't asked for may fail or be
-read. A client that gives up where all requests fail misleads nobody, and counts as right.
+tokens after the end or too few) is right to fail; one in an encoding that wasn't asked for may fail
+or be read. A client that gives up where all requests fail misleads nobody, and counts as right.
 """
 
 from dataclasses import dataclass

@@ -30,7 +30,7 @@ def release(row):
 
 
 def off_drawn(row):
-    """Returns by how much the client says that its rate was off the drawn schedule's, in percent."""
+    """Returns how far the client says its rate was off the drawn schedule's, in percent."""
     error = row["reported"].get("audit", {}).get("pacing", {}).get("rate_error")
     return None if error is None else 100 * error
 

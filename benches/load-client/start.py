@@ -1,8 +1,8 @@
 """Start and memory: from the start of the process to the first request at the server.
 
 512 streams; the moment before the program begins is taken in the process that becomes it. Memory is
-the peak of the anonymous memory of all of a client's processes. Ours is run three ways: with prompts
-that an earlier run has prepared and tokens counted by the server's word, so that no tokenizer is
+the peak of the anonymous memory of all of a client's processes. Ours is run three ways: with
+prompts that an earlier run has prepared and tokens counted by the server's word, so that no tokenizer is
 loaded; and with a tokenizer of 128,000 entries that counts the tokens, with prompts prepared anew
 or before. SGLang's clients start here without the package around them, whose import takes many
 seconds more; see `install-peers.sh`.
@@ -30,7 +30,8 @@ def trials(bench):
     large = bench.large_model_folder
     if os.path.isdir(large):
         load = Load(1024, 512, seed=bench.fresh_seed)
-        found += [Trial("start", cell, load, SETTINGS, tokenizer=large, only=("isobench", "vllm-rs"))
+        found += [Trial("start", cell, load, SETTINGS, tokenizer=large,
+                        only=("isobench", "vllm-rs"))
                   for cell in ("512-large", "512-large-again")]
     return found
 
