@@ -5,7 +5,9 @@
 #![allow(clippy::print_stdout, reason = "the table is the example's output")]
 #![allow(clippy::unwrap_used, reason = "the schedules are right")]
 
-use isobench_analysis::stats::sequential::{Spending, StoredBoundary, default_schedule};
+use isobench_analysis::stats::sequential::StoredBoundary;
+use isobench_schema::order::default_schedule;
+use isobench_schema::plan::Spending;
 
 const HEAD: &str = "\
 # The levels of the looks of usual schedules: `difference` has the two-sided level of each look, `equivalence` the
@@ -23,7 +25,7 @@ const SETS: [u32; 4] = [2, 6, 4, 10];
 
 fn main() {
     println!("{HEAD}");
-    for spending in Spending::ALL {
+    for &spending in Spending::ALL {
         let mut schedules: Vec<Vec<u32>> =
             MOST.iter().flat_map(|most| SETS.map(|set| default_schedule(*most, set))).collect();
         schedules.sort();

@@ -89,6 +89,7 @@ fn measure(place: &Path, name: &str, text: &TaskText) -> Vec<Block> {
             EventKind::BlockEnded { .. }
             | EventKind::RunStarted { .. }
             | EventKind::OrphansEnded { .. }
+            | EventKind::LookTaken { .. }
             | EventKind::LaunchStage { .. }
             | EventKind::RunEnded { .. } => {}
         }

@@ -10,17 +10,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use isobench_analysis::stats::sequential::looks;
 use isobench_loadgen::record::RecordWriter;
 use isobench_plan::dataset::{self, Entry, EntryKind, Files, ReadFileError};
 use isobench_plan::next::Next;
 use isobench_plan::planner::{self, PlanOptions};
 use isobench_plan::progress::Progress;
+use isobench_plan::statistics::Statistics;
 use isobench_schema::block::BlockSpec;
 use isobench_schema::comparability::{ComparabilityKey, KeyField};
 use isobench_schema::event::{BlockEnd, EventKind};
-use isobench_schema::facts::{Facts, ResolvedRevision};
+use isobench_schema::facts::{Facts, Host, ResolvedRevision};
 use isobench_schema::ids::{ArmId, CommitId, Digest, LaunchId, RunId};
 use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline, evidence};
+use isobench_schema::plan::{Forecast, Look, PlannedTask, Spending};
 use isobench_schema::record::{Phase, RecordHeader, RequestRecord};
 use isobench_store::RunStore;
 
@@ -30,6 +33,19 @@ const REQUESTS: u32 = 16;
 const TOKENS: u32 = 32;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// Levels as a plan has them.
+struct ExactLevels;
+
+impl Statistics for ExactLevels {
+    fn looks(&self, spending: Spending, blocks: &[u32]) -> std::result::Result<Vec<Look>, String> {
+        looks(spending, blocks).map_err(|error| error.to_string())
+    }
+
+    fn forecast(&self, _task: &PlannedTask, _host: &Host) -> Option<Forecast> {
+        None
+    }
+}
 
 fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -119,7 +135,7 @@ fn make(folder: &Path) -> Result<usize> {
         facts.revisions.entry("/data/engine".to_owned()).or_default().insert(revision.to_owned(), found);
     }
     let options = PlanOptions { allow_unisolated: true, ..PlanOptions::new(1, env!("CARGO_PKG_VERSION")) };
-    let plan = planner::plan(&dataset, &facts, &options)?;
+    let plan = planner::plan(&dataset, &facts, &options, &ExactLevels)?;
     let run = RunId::new("run")?;
     let mut store = RunStore::create(folder, &run, &plan, &facts)?;
     let digest = store.plan_digest().clone();
@@ -127,7 +143,17 @@ fn make(folder: &Path) -> Result<usize> {
     store.append(started)?;
     let mut progress = Progress::new(run);
     let mut launches = 0;
-    while let Next::Block(spec) = progress.next(&plan)? {
+    loop {
+        let spec = match progress.next(&plan)? {
+            Next::Block(spec) => spec,
+            Next::Look { task, look } => {
+                let (contrasts, reason) = (Vec::new(), String::new());
+                let taken = EventKind::LookTaken { task, look, blocks: 0, contrasts, stops: false, reason };
+                progress.apply(&store.append(taken)?);
+                continue;
+            }
+            Next::BudgetUsed { .. } | Next::Finished => break,
+        };
         let order = spec.launches.iter().map(|launch| launch.arm.clone()).collect();
         progress.apply(&store.append(EventKind::BlockStarted { id: spec.id.clone(), order })?);
         let records = (0_u32..)

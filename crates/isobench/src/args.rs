@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::design_args::{BudgetArgs, DesignArgs};
 use crate::load_args::LoadArgs;
 use crate::terminal::ColorChoice;
 
@@ -119,6 +120,8 @@ pub(crate) struct ChoiceArgs {
     /// The folder of environments, shared by runs.
     #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
     pub(crate) cache: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) design: DesignArgs,
     #[command(flatten)]
     pub(crate) commits: CommitArgs,
 }
@@ -254,6 +257,8 @@ pub(crate) struct RunArgs {
     /// Take in the folder that `isobench block` left for a block of this run, before going on (repeatable).
     #[arg(long, value_name = "DIR")]
     pub(crate) take_in: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
 }
 
 /// Arguments of `block`.

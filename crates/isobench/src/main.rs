@@ -6,6 +6,7 @@ mod commands;
 mod coordinator;
 mod dataset_files;
 mod demo;
+mod design_args;
 mod evidence;
 mod exit;
 mod facts;
@@ -19,6 +20,7 @@ mod load_live;
 mod load_rows;
 mod progress;
 mod secrets;
+mod statistics;
 mod terminal;
 
 use std::ffi::OsString;

@@ -105,6 +105,7 @@ fn in_events(place: &Place, row: &Row, launches: &[LaunchRecord]) -> Vec<Failure
                 | EventKind::OrphansEnded { .. }
                 | EventKind::BlockStarted { .. }
                 | EventKind::LaunchStage { .. }
+                | EventKind::LookTaken { .. }
                 | EventKind::RunEnded { .. } => None,
             });
             charged.collect()
@@ -369,6 +370,7 @@ fn a_build_that_outlives_a_killed_run_is_ended_by_the_next_command() {
         EventKind::RunStarted { .. }
         | EventKind::BlockStarted { .. }
         | EventKind::LaunchStage { .. }
+        | EventKind::LookTaken { .. }
         | EventKind::BlockEnded { .. }
         | EventKind::RunEnded { .. } => None,
     });

@@ -37,6 +37,7 @@ fn launches(run: &Path) -> Vec<LaunchRecord> {
         | EventKind::OrphansEnded { .. }
         | EventKind::BlockStarted { .. }
         | EventKind::LaunchStage { .. }
+        | EventKind::LookTaken { .. }
         | EventKind::RunEnded { .. } => Vec::new(),
     };
     let events = RunReader::open(run).unwrap().events().unwrap();

@@ -12,10 +12,12 @@ use isobench_plan::dataset::{self, Entry, EntryKind, Files, ReadFileError};
 use isobench_plan::next::Next;
 use isobench_plan::planner::{self, PlanOptions};
 use isobench_plan::progress::Progress;
+use isobench_plan::statistics::Statistics;
 use isobench_schema::event::{BlockEnd, Event, EventKind};
-use isobench_schema::facts::{Facts, ResolvedRevision};
+use isobench_schema::facts::{Facts, Host, ResolvedRevision};
 use isobench_schema::format;
 use isobench_schema::ids::{CommitId, Digest, RunId};
+use isobench_schema::plan::{Forecast, Look, PlannedTask, Spending};
 use isobench_schema::units::Millis;
 
 const TASKS: usize = 10_000;
@@ -48,6 +50,19 @@ fn rows() -> String {
     rows
 }
 
+/// Levels that only look like ones: plans take as long with them.
+struct EvenLevels;
+
+impl Statistics for EvenLevels {
+    fn looks(&self, _spending: Spending, blocks: &[u32]) -> Result<Vec<Look>, String> {
+        Ok(blocks.iter().map(|&blocks| Look { blocks, level: 0.01, equivalence_level: 0.01 }).collect())
+    }
+
+    fn forecast(&self, _task: &PlannedTask, _host: &Host) -> Option<Forecast> {
+        None
+    }
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let patch = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-slow\n+fast\n".repeat(10).into_bytes();
     let files =
@@ -64,7 +79,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let planning = Instant::now();
     let options = PlanOptions { allow_unisolated: true, ..PlanOptions::new(1, "0.0.0") };
-    let plan = planner::plan(&dataset, &facts, &options)?;
+    let plan = planner::plan(&dataset, &facts, &options, &EvenLevels)?;
     println!("planned {} tasks: {:.3} s", plan.tasks.len(), seconds(planning));
 
     let writing = Instant::now();
@@ -75,11 +90,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let walking = Instant::now();
     let mut progress = Progress::new(RunId::new("run")?);
     let mut blocks = 0_u64;
-    while let Next::Block(spec) = progress.next(&plan)? {
-        let id = spec.id;
-        let end = EventKind::BlockEnded { id, end: BlockEnd::Complete, launches: Vec::new(), charged: BTreeMap::new() };
-        progress.apply(&Event { sequence: blocks, at_ms: Millis::new(0.0).ok_or("no time")?, kind: end });
-        blocks += 1;
+    loop {
+        let kind = match progress.next(&plan)? {
+            Next::Block(spec) => {
+                blocks += 1;
+                let end = BlockEnd::Complete;
+                EventKind::BlockEnded { id: spec.id, end, launches: Vec::new(), charged: BTreeMap::new() }
+            }
+            Next::Look { task, look } => {
+                let (contrasts, reason) = (Vec::new(), String::new());
+                EventKind::LookTaken { task, look, blocks: 0, contrasts, stops: false, reason }
+            }
+            Next::BudgetUsed { .. } | Next::Finished => break,
+        };
+        progress.apply(&Event { sequence: blocks, at_ms: Millis::new(0.0).ok_or("no time")?, kind });
     }
     println!("walked {blocks} blocks: {:.3} s, peak memory {}", seconds(walking), peak());
     Ok(())

@@ -44,8 +44,14 @@ pub const MARGIN: f64 = 0.02;
 /// How much less than with itself the baseline's answers may agree with an arm's.
 pub const OUTPUT_MARGIN: f64 = 0.02;
 
-/// Blocks of the one look: enough for Student's t and for an exact sign-flip p below 0.05 (methodology, section 5).
-pub const BLOCKS: u32 = 6;
+/// The fewest blocks of a look: enough for Student's t and for an exact sign-flip p below 0.05 (methodology, section 5).
+pub const FEWEST_BLOCKS: u32 = 6;
+
+/// The most blocks of a design with several looks (methodology, section 4).
+pub const MAX_BLOCKS: u32 = 24;
+
+/// A contrast isn't waited for if its chance to be decided at a look to come is below this.
+pub const FUTILITY: f64 = 0.1;
 
 /// The shortest measured window in seconds (methodology, section 3).
 pub const MIN_WINDOW_S: f64 = 30.0;

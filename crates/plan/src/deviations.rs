@@ -36,11 +36,11 @@ fn of_design(design: &Design) -> Vec<Deviation> {
         ));
     }
     let blocks = design.blocks();
-    if blocks < defaults::BLOCKS {
+    if blocks < defaults::FEWEST_BLOCKS {
         deviations.push(deviation(
             DeviationKind::FewerBlocks,
             "design.blocks",
-            &defaults::BLOCKS.to_string(),
+            &defaults::FEWEST_BLOCKS.to_string(),
             blocks.to_string(),
             "the task sets fewer blocks, which can hardly decide anything",
         ));

@@ -153,7 +153,8 @@ fn deciding() -> Vec<KeyDoc> {
         row("metric.guards", guards, value("[]"), "Further metrics to report, by name."),
         row("metric.output-margin", Number(NumberRange::Share), value(defaults::OUTPUT_MARGIN), "How much less than with itself the baseline's answers may agree with an arm's."),
         row("design", Table, Absent, "The design of the run."),
-        row("design.blocks", KeyKind::Whole { least: 1, most: 100_000 }, KeyDefault::Value(format!("{}, rounded up to balanced orders", defaults::BLOCKS)), "Blocks: in each, every arm is launched once. Below 6 is a deviation."),
+        row("design.blocks", KeyKind::Whole { least: 1, most: 100_000 }, KeyDefault::Value("several looks".to_owned()), "Blocks of a design with one look: in each, every arm is launched once. Below 6 is a deviation."),
+        row("design.max-blocks", KeyKind::Whole { least: 6, most: 10_000 }, value(f64::from(defaults::MAX_BLOCKS)), "The most blocks of a design with several looks: a task ends at the first look that decides everything."),
         row("design.min-window-s", Number(NumberRange::NotNegative), value(defaults::MIN_WINDOW_S), "The shortest measured window in seconds; a shorter one than the default is a deviation."),
     ]
 }

@@ -4,6 +4,7 @@
 //! ([`isobench_schema::facts::Facts`]), and the same input gives the same plan to the byte.
 
 pub mod assess;
+pub mod budget;
 pub mod choose;
 pub mod command;
 pub mod cost;
@@ -21,6 +22,7 @@ pub mod recipe;
 pub mod requirements;
 pub mod setting;
 pub mod source;
+pub mod statistics;
 
 mod arms;
 mod checks;

@@ -2,7 +2,7 @@
 
 use isobench_schema::block::BlockSpec;
 use isobench_schema::event::Event;
-use isobench_schema::ids::RunId;
+use isobench_schema::ids::{RunId, TaskId};
 use isobench_schema::plan::{Plan, UnknownDesignError};
 
 use crate::progress::Progress;
@@ -12,6 +12,18 @@ use crate::progress::Progress;
 pub enum Next {
     /// This attempt at a block.
     Block(Box<BlockSpec>),
+    /// The blocks of a look are done: the task is looked at before any further one is run.
+    Look {
+        /// The task.
+        task: TaskId,
+        /// The look's number, from 0.
+        look: u32,
+    },
+    /// Tasks are undecided, but none of them can be brought to its next look within the budget.
+    BudgetUsed {
+        /// What keeps each of them from it.
+        reason: String,
+    },
     /// Nothing: every task is complete or has stopped.
     Finished,
 }

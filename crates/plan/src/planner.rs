@@ -9,9 +9,11 @@ use isobench_schema::deviation::Deviation;
 use isobench_schema::environment::Isolation;
 use isobench_schema::facts::Facts;
 use isobench_schema::format;
-use isobench_schema::ids::{ArmId, Digest};
+use isobench_schema::ids::{AgentName, ArmId, Digest, TaskId};
 use isobench_schema::order::{self, derive_seed};
-use isobench_schema::plan::{Design, Exclusion, ExclusionReason, Look, Plan, PlannedTask};
+use isobench_schema::plan::{
+    Design, Exclusion, ExclusionReason, Look, Plan, PlannedArm, PlannedTask, Sentinel, Spending,
+};
 use isobench_schema::task::Task;
 use isobench_schema::tool::ToolKind;
 use isobench_schema::units::Seconds;
@@ -22,6 +24,7 @@ use crate::assess::{AssessOptions, Assessed, Assessor};
 use crate::choose::{self, Choice, ChooseError, Selection, Selector};
 use crate::dataset::Dataset;
 use crate::knowledge::Knowledge;
+use crate::statistics::Statistics;
 use crate::{defaults, deviations, estimate, exclude};
 
 /// What a plan is made with, besides the dataset and the facts.
@@ -41,6 +44,38 @@ pub struct PlanOptions {
     pub baseline_against_itself: bool,
     /// What tasks of a dataset of commits are assessed with.
     pub commits: AssessOptions,
+    /// How tasks are looked at, unless they say it themselves.
+    pub design: DesignOptions,
+}
+
+/// How tasks are looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DesignOptions {
+    /// Looks after these numbers of blocks, for every task.
+    pub looks: Option<Vec<u32>>,
+    /// The most blocks of a task.
+    pub max_blocks: Option<u32>,
+    /// How the error is spent over the looks.
+    pub spending: Spending,
+    /// A contrast isn't waited for if its chance to be decided at a look to come is below this.
+    pub futility: Option<f64>,
+    /// The baseline is launched once more, under another name, in one block of so many.
+    pub sentinel_every: Option<u32>,
+    /// Whether an agent with an empty patch is added to every task, whose verdicts are known.
+    pub negative_control: bool,
+}
+
+impl Default for DesignOptions {
+    fn default() -> Self {
+        Self {
+            looks: None,
+            max_blocks: None,
+            spending: Spending::Even,
+            futility: Some(defaults::FUTILITY),
+            sentinel_every: None,
+            negative_control: false,
+        }
+    }
 }
 
 impl PlanOptions {
@@ -54,9 +89,13 @@ impl PlanOptions {
             planner_version: planner_version.into(),
             baseline_against_itself: false,
             commits: AssessOptions::default(),
+            design: DesignOptions::default(),
         }
     }
 }
+
+/// The name of the agent with an empty patch.
+pub const NEGATIVE_CONTROL: &str = "negative-control";
 
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +103,16 @@ pub enum PlanError {
     /// The choice names something that the dataset hasn't.
     #[error(transparent)]
     Choose(#[from] ChooseError),
+    /// A task can't be looked at as asked.
+    #[error("task `{task}` can't be looked at after {blocks:?} blocks: {reason}")]
+    Looks {
+        /// The task.
+        task: TaskId,
+        /// The blocks of the looks.
+        blocks: Vec<u32>,
+        /// Why.
+        reason: String,
+    },
     /// Something can't be written as JSON, which its digest needs.
     #[error("cannot write {what} as JSON")]
     Serialise {
@@ -78,8 +127,13 @@ pub enum PlanError {
 /// Returns the plan of a dataset. Same input, same plan.
 ///
 /// # Errors
-/// Returns an error if the choice names unknown tasks or arms. What merely can't be run is among the plan's exclusions.
-pub fn plan(dataset: &Dataset, facts: &Facts, options: &PlanOptions) -> Result<Plan, PlanError> {
+/// Returns an error if the choice names unknown tasks or arms, or if the looks asked for can't be. What merely can't be run is among the plan's exclusions.
+pub fn plan(
+    dataset: &Dataset,
+    facts: &Facts,
+    options: &PlanOptions,
+    statistics: &dyn Statistics,
+) -> Result<Plan, PlanError> {
     choose::check(dataset, &options.choice)?;
     let facts_text =
         format::to_pretty(facts).map_err(|source| PlanError::Serialise { what: "the facts".to_owned(), source })?;
@@ -97,7 +151,7 @@ pub fn plan(dataset: &Dataset, facts: &Facts, options: &PlanOptions) -> Result<P
         planned_for: None,
     };
     let assessor = Assessor::new(facts, Knowledge::embedded(), &options.commits);
-    let mut making = Making { facts, options, selector: Selector::new(&options.choice), assessor, plan };
+    let mut making = Making { facts, options, statistics, selector: Selector::new(&options.choice), assessor, plan };
     for task in &dataset.tasks {
         let overrides = dataset.overrides.get(&task.id).cloned().unwrap_or_default();
         making.add(task, overrides)?;
@@ -115,6 +169,7 @@ pub fn plan(dataset: &Dataset, facts: &Facts, options: &PlanOptions) -> Result<P
 struct Making<'p> {
     facts: &'p Facts,
     options: &'p PlanOptions,
+    statistics: &'p dyn Statistics,
     selector: Selector<'p>,
     assessor: Assessor<'p>,
     plan: Plan,
@@ -141,11 +196,15 @@ impl<'p> Making<'p> {
         overrides: Vec<Deviation>,
         commits: Option<Commits>,
     ) -> Result<(), PlanError> {
-        let mut planning =
-            Planning { task, facts: self.facts, options: self.options, known: commits, exclusions: Vec::new() };
-        let planned = planning
-            .plan(arms, overrides)
-            .map_err(|source| PlanError::Serialise { what: format!("an environment of task `{}`", task.id), source })?;
+        let mut planning = Planning {
+            task,
+            facts: self.facts,
+            options: self.options,
+            statistics: self.statistics,
+            known: commits,
+            exclusions: Vec::new(),
+        };
+        let planned = planning.plan(arms, overrides)?;
         self.plan.exclusions.append(&mut planning.exclusions);
         self.plan.tasks.extend(planned);
         Ok(())
@@ -199,13 +258,14 @@ struct Planning<'p> {
     task: &'p Task,
     facts: &'p Facts,
     options: &'p PlanOptions,
+    statistics: &'p dyn Statistics,
     /// The commits of the arms, where they are known before git is asked.
     known: Option<Commits>,
     exclusions: Vec<Exclusion>,
 }
 
 impl Planning<'_> {
-    fn plan(&mut self, chosen: &[ArmId], overrides: Vec<Deviation>) -> Result<Option<PlannedTask>, serde_json::Error> {
+    fn plan(&mut self, chosen: &[ArmId], overrides: Vec<Deviation>) -> Result<Option<PlannedTask>, PlanError> {
         let task = self.task;
         let id = &task.id;
         let host = &self.facts.host;
@@ -233,7 +293,8 @@ impl Planning<'_> {
             return Ok(None);
         };
         let not_run = if self.options.baseline_against_itself { Vec::new() } else { not_run(task, chosen) };
-        let built = arms::build(task, &arms, &commits)?;
+        let built = arms::build(task, &arms, &commits)
+            .map_err(|source| PlanError::Serialise { what: format!("an environment of task `{id}`"), source })?;
         if built.arms.is_empty() {
             if self.exclusions.iter().all(|exclusion| exclusion.reason == ExclusionReason::NotChosen) {
                 let message = format!("task `{id}` has no patch for any of the arms asked for");
@@ -241,7 +302,7 @@ impl Planning<'_> {
             }
             return Ok(None);
         }
-        Ok(Some(self.planned(built, (not_run, &commits), deviations, inputs)))
+        self.planned(built, (not_run, &commits), deviations, inputs).map(Some)
     }
 
     /// Notes each arm that the task names and the choice doesn't.
@@ -319,10 +380,13 @@ impl Planning<'_> {
         (not_run, commits): (Vec<ArmId>, &Commits),
         mut deviations: Vec<Deviation>,
         inputs: BTreeMap<String, String>,
-    ) -> PlannedTask {
+    ) -> Result<PlannedTask, PlanError> {
         let task = self.task;
-        let Arms { arms, environments } = built;
-        let design = design(task, arms.len(), self.options.seed);
+        let Arms { mut arms, environments } = built;
+        if self.options.design.negative_control {
+            arms.extend(negative_control(&arms));
+        }
+        let design = self.design(arms.len())?;
         deviations.extend(deviations::of_task(task, &design, commits));
         let mut planned = PlannedTask {
             id: task.id.clone(),
@@ -341,10 +405,64 @@ impl Planning<'_> {
             requirements: task.requirements.clone(),
             deviations,
             inputs,
+            forecast: None,
         };
         planned.estimate_s = estimate::of_task(&planned);
-        planned
+        planned.forecast = self.statistics.forecast(&planned, &self.facts.host);
+        Ok(planned)
     }
+
+    fn design(&self, arms: usize) -> Result<Design, PlanError> {
+        let (task, asked) = (self.task, &self.options.design);
+        let blocks = match (&asked.looks, task.design.blocks) {
+            (Some(looks), _) => looks.clone(),
+            (None, Some(blocks)) => vec![blocks],
+            (None, None) => {
+                let most = asked.max_blocks.or(task.design.max_blocks).unwrap_or(defaults::MAX_BLOCKS);
+                default_looks(most, arms)
+            }
+        };
+        let looks = match blocks.as_slice() {
+            [blocks] => {
+                let (level, equivalence_level) = (defaults::LEVEL, defaults::EQUIVALENCE_LEVEL);
+                Ok(vec![Look { blocks: *blocks, level, equivalence_level }])
+            }
+            several => self.statistics.looks(asked.spending, several),
+        };
+        let looks = looks.map_err(|reason| PlanError::Looks { task: task.id.clone(), blocks, reason })?;
+        let default_window = Seconds::new(defaults::MIN_WINDOW_S).unwrap_or(task.limits.workload_s);
+        Ok(Design {
+            algorithm: order::ALGORITHM,
+            seed: derive_seed(self.options.seed, &format!("task/{}", task.id)),
+            looks,
+            min_window_s: task.design.min_window_s.unwrap_or(default_window),
+            replacements: defaults::REPLACEMENTS,
+            spending: asked.spending,
+            futility: asked.futility,
+            sentinel: self.sentinel(),
+        })
+    }
+
+    /// Returns the baseline under another name, if one is asked for and there is a baseline: a name like an agent's, which
+    /// no agent of the task has.
+    fn sentinel(&self) -> Option<Sentinel> {
+        let every = self.options.design.sentinel_every?;
+        let seed = derive_seed(self.options.seed, &format!("sentinel of task/{}", self.task.id));
+        let is_free = |name: &AgentName| !self.task.agents.iter().any(|agent| agent.name == *name);
+        let name = (0..=u64::MAX).find_map(|offset| {
+            let name = format!("{:08x}", seed.wrapping_add(offset) & 0xffff_ffff);
+            AgentName::new(name).ok().filter(is_free)
+        })?;
+        Some(Sentinel { arm: ArmId::Agent(name), every })
+    }
+}
+
+/// Returns an agent with an empty patch: the baseline's environment.
+fn negative_control(arms: &[PlannedArm]) -> Option<PlannedArm> {
+    let arm = ArmId::Agent(AgentName::new(NEGATIVE_CONTROL).ok()?);
+    let baseline = arms.iter().find(|planned| planned.arm == ArmId::Baseline)?;
+    let is_free = !arms.iter().any(|planned| planned.arm == arm);
+    is_free.then(|| PlannedArm { arm, environment: baseline.environment.clone() })
 }
 
 /// Returns the chosen agents that have no patch.
@@ -356,24 +474,8 @@ fn not_run(task: &Task, chosen: &[ArmId]) -> Vec<ArmId> {
     chosen.iter().filter(without).cloned().collect()
 }
 
-/// Returns the design of a task: one look after all blocks.
-fn design(task: &Task, arms: usize, seed: u64) -> Design {
-    let blocks = task.design.blocks.unwrap_or_else(|| default_blocks(arms));
-    let look = Look { blocks, level: defaults::LEVEL, equivalence_level: defaults::EQUIVALENCE_LEVEL };
-    let default_window = Seconds::new(defaults::MIN_WINDOW_S).unwrap_or(task.limits.workload_s);
-    Design {
-        algorithm: order::ALGORITHM,
-        seed: derive_seed(seed, &format!("task/{}", task.id)),
-        looks: vec![look],
-        min_window_s: task.design.min_window_s.unwrap_or(default_window),
-        replacements: defaults::REPLACEMENTS,
-    }
-}
-
-/// Returns the blocks of a task that asks for no number: [`defaults::BLOCKS`], rounded up to a balanced set of orders.
-///
-/// Beyond three arms the set is too dear to force: eight arms would cost 64 launches, and the position model corrects what
-/// the orders leave.
-pub fn default_blocks(arms: usize) -> u32 {
-    if arms > 3 { defaults::BLOCKS } else { defaults::BLOCKS.next_multiple_of(order::balanced_set(arms)) }
+/// Returns after how many blocks a task of so many arms is looked at that asks for nothing else: `most` blocks at most,
+/// rounded up to sets of orders that are balanced.
+pub fn default_looks(most: u32, arms: usize) -> Vec<u32> {
+    order::default_schedule(most, order::look_set(arms))
 }

@@ -9,13 +9,13 @@ use isobench_schema::ids::{ArmId, BlockId, EnvironmentId, RunId, TaskId};
 use isobench_schema::outcome::{LaunchRecord, Outcome};
 use isobench_schema::plan::{Plan, PlannedBlock, PlannedTask, UnknownDesignError};
 
+use crate::budget::{Budget, Spent};
+use crate::estimate;
 use crate::next::Next;
 
-/// Complete blocks with a failure of its own from which on an arm is given up, if they are also [`FAILED_SHARE`].
+/// Complete blocks with a failure of its own from which on an arm is given up: its verdict stands then (methodology,
+/// section 4).
 const FAILED_BLOCKS: u32 = 2;
-
-/// One in so many of a task's blocks (10 %; methodology, section 4).
-const FAILED_SHARE: u32 = 10;
 
 /// How far one task has come.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +33,12 @@ struct TaskProgress {
     failed: BTreeMap<ArmId, (u32, Failure)>,
     /// Milliseconds that launches of complete blocks took.
     launches_ms: f64,
+    /// Milliseconds that launches of all attempts took.
+    spent_ms: f64,
+    /// Looks that were taken.
+    looks: u32,
+    /// Whether a look ended the task.
+    ended: bool,
 }
 
 impl TaskProgress {
@@ -45,8 +51,8 @@ impl TaskProgress {
         for (arm, failure) in charged {
             self.count_failure(arm, failure);
         }
+        self.launches_ms += launches_ms(launches);
         for record in launches {
-            self.launches_ms += record.timeline.total_ms.map_or(0.0, isobench_schema::units::Millis::get);
             let Outcome::Failed { failure } = &record.outcome else { continue };
             baseline_failed |= record.launch.arm == ArmId::Baseline;
             if failure.class.charge() == Charge::Arm {
@@ -67,9 +73,8 @@ impl TaskProgress {
 
     /// Returns the failure that an arm's further launches end with at once, if there is one: its environment would only
     /// repeat it, or the arm has failed by itself in so many blocks that its verdict stands.
-    fn settled(&self, task: &PlannedTask, arm: &ArmId, environment: &EnvironmentId) -> Option<Failure> {
-        let is_decided = |blocks: u32| enough_failed(blocks, task);
-        let decided = self.failed.get(arm).filter(|(blocks, _)| is_decided(*blocks)).map(|(_, failure)| failure);
+    fn settled(&self, arm: &ArmId, environment: &EnvironmentId) -> Option<Failure> {
+        let decided = self.failed.get(arm).filter(|(blocks, _)| *blocks >= FAILED_BLOCKS).map(|(_, failure)| failure);
         self.settled.get(environment).or(decided).cloned()
     }
 
@@ -81,16 +86,20 @@ impl TaskProgress {
         self.complete.contains(&block) || (used_up && self.spoilt.contains(&(block, last)))
     }
 
-    /// Returns why no further block is run although some are left, if so.
-    fn stop(&self, task: &PlannedTask) -> Option<TaskStop> {
+    /// Returns why no further block is run, if so.
+    fn stop(&self) -> Option<TaskStop> {
         let failed = self.baseline_failed;
-        enough_failed(failed, task).then_some(TaskStop::BaselineFailed { failed })
+        if failed >= FAILED_BLOCKS {
+            return Some(TaskStop::BaselineFailed { failed });
+        }
+        self.ended.then_some(TaskStop::Decided { looks: self.looks })
     }
-}
 
-/// Returns whether an arm that failed in so many complete blocks is given up.
-fn enough_failed(failed: u32, task: &PlannedTask) -> bool {
-    failed >= FAILED_BLOCKS && failed.saturating_mul(FAILED_SHARE) >= task.design.blocks()
+    /// Returns the blocks up to the next look, none after the last.
+    fn next_look(&self, task: &PlannedTask) -> Option<u32> {
+        let look = usize::try_from(self.looks).ok().and_then(|looks| task.design.looks.get(looks))?;
+        Some(look.blocks)
+    }
 }
 
 /// Why a task stops before its last block.
@@ -101,12 +110,16 @@ pub enum TaskStop {
         /// Complete blocks in which it failed.
         failed: u32,
     },
+    /// A look left nothing to decide.
+    Decided {
+        /// How many looks it took.
+        looks: u32,
+    },
 }
 
-/// The task that [`Progress::next`] is at, so that its blocks are derived once.
+/// The blocks of a task, derived once, with how many of the first are done.
 #[derive(Debug, Clone)]
 struct Current {
-    task: usize,
     id: TaskId,
     seed: u64,
     blocks: Vec<PlannedBlock>,
@@ -136,8 +149,14 @@ impl Progress {
             EventKind::BlockStarted { id, .. } => {
                 self.attempt(id);
             }
+            EventKind::LookTaken { task, look, stops, .. } => {
+                let task = self.tasks.entry(task.clone()).or_default();
+                task.looks = task.looks.max(look.saturating_add(1));
+                task.ended |= *stops;
+            }
             EventKind::BlockEnded { id, end, launches, charged } => {
                 let task = self.attempt(id);
+                task.spent_ms += launches_ms(launches);
                 match end {
                     BlockEnd::Complete => task.complete(id.block, launches, charged),
                     BlockEnd::Interrupted => {}
@@ -160,42 +179,101 @@ impl Progress {
         task
     }
 
-    /// Returns what runs next: the first block of the first task that isn't complete, in its next attempt.
+    /// Returns what runs next without any bounds: [`Self::next_within`] an empty budget.
+    ///
+    /// # Errors
+    /// Returns the version of a design's algorithm that isn't known here.
+    pub fn next(&mut self, plan: &Plan) -> Result<Next, UnknownDesignError> {
+        self.next_within(plan, &Budget::default())
+    }
+
+    /// Returns what runs next: a look whose blocks are done, or the first block of the first task that isn't done, in its
+    /// next attempt. No block after a look is run before the look was taken.
+    ///
+    /// Tasks come in the order of the plan; where time or money is bounded, those with the fewest looks come first. Then a
+    /// task is only taken further if its blocks up to the next look are likely to fit.
     ///
     /// An attempt that has begun counts as used up, whether it has an end or not: ask only when no block is under way.
     ///
     /// # Errors
     /// Returns the version of a design's algorithm that isn't known here.
-    pub fn next(&mut self, plan: &Plan) -> Result<Next, UnknownDesignError> {
-        while let Some(task) = plan.tasks.get(self.first) {
-            let block = if self.stop(task).is_none() { self.next_block(task)? } else { None };
-            if let Some(block) = block {
-                return Ok(Next::Block(Box::new(self.spec(plan, task, &block))));
-            }
+    pub fn next_within(&mut self, plan: &Plan, budget: &Budget) -> Result<Next, UnknownDesignError> {
+        while plan.tasks.get(self.first).is_some_and(|task| self.is_over(task)) {
             self.first += 1;
         }
-        Ok(Next::Finished)
+        let mut open: Box<dyn Iterator<Item = usize>> = Box::new(self.first..plan.tasks.len());
+        if budget.is_shared() {
+            let looks = |place: &usize| plan.tasks.get(*place).map_or(0, |task| self.looks_taken(&task.id));
+            let mut order: Vec<usize> = open.collect();
+            order.sort_by_key(looks);
+            open = Box::new(order.into_iter());
+        }
+        let mut reasons: Vec<String> = Vec::new();
+        for task in open.filter_map(|place| plan.tasks.get(place)) {
+            if self.is_over(task) {
+                continue;
+            }
+            let Some(block) = self.next_block(task)? else {
+                return Ok(Next::Look { task: task.id.clone(), look: self.looks_taken(&task.id) });
+            };
+            match self.too_dear(plan, task, budget) {
+                Some(reason) => reasons.push(reason),
+                None => return Ok(Next::Block(Box::new(self.spec(plan, task, &block)))),
+            }
+        }
+        reasons.sort_unstable();
+        reasons.dedup();
+        Ok(if reasons.is_empty() { Next::Finished } else { Next::BudgetUsed { reason: reasons.join(" and ") } })
     }
 
-    /// Returns the first block of a task that isn't done.
+    /// Returns whether nothing more is run of a task.
+    fn is_over(&self, task: &PlannedTask) -> bool {
+        let Some(progress) = self.tasks.get(&task.id) else { return task.design.looks.is_empty() };
+        progress.stop().is_some() || progress.next_look(task).is_none()
+    }
+
+    /// Returns why a task isn't brought to its next look within the budget, if it isn't.
+    fn too_dear(&self, plan: &Plan, task: &PlannedTask, budget: &Budget) -> Option<String> {
+        let target = self
+            .tasks
+            .get(&task.id)
+            .map_or_else(|| task.design.looks.first().map(|look| look.blocks), |progress| progress.next_look(task))?;
+        if let Some(most) = budget.max_blocks.filter(|most| target > *most) {
+            return Some(format!("the bound of {most} blocks"));
+        }
+        if !budget.is_shared() {
+            return None;
+        }
+        let block_s = self.mean_block_s(&task.id).unwrap_or_else(|| estimate::block_s(task));
+        let stretch = f64::from(self.blocks_left_to(task, target)) * block_s;
+        budget.exceeded(self.spent(plan).and(task, stretch))
+    }
+
+    /// Returns what the launches of all attempts used up.
+    pub fn spent(&self, plan: &Plan) -> Spent {
+        let tasks = plan.tasks.iter().filter_map(|task| Some((task, self.tasks.get(&task.id)?)));
+        tasks.fold(Spent::default(), |spent, (task, progress)| spent.and(task, progress.spent_ms / 1000.0))
+    }
+
+    /// Returns the first block before a task's next look that isn't done.
     fn next_block(&mut self, task: &PlannedTask) -> Result<Option<PlannedBlock>, UnknownDesignError> {
-        let is_at = |at: &Current| at.task == self.first && at.id == task.id && at.seed == task.design.seed;
+        let progress = self.tasks.get(&task.id);
+        let Some(target) = progress
+            .map_or_else(|| task.design.looks.first().map(|look| look.blocks), |progress| progress.next_look(task))
+        else {
+            return Ok(None);
+        };
+        let is_at = |at: &Current| at.id == task.id && at.seed == task.design.seed;
         let mut current = match self.current.take().filter(is_at) {
             Some(current) => current,
-            None => Current {
-                task: self.first,
-                id: task.id.clone(),
-                seed: task.design.seed,
-                blocks: Plan::blocks(task)?,
-                block: 0,
-            },
+            None => Current { id: task.id.clone(), seed: task.design.seed, blocks: Plan::blocks(task)?, block: 0 },
         };
         let progress = self.tasks.get(&task.id);
         let is_done = |block: &PlannedBlock| progress.is_some_and(|progress| progress.is_done(task, block.block));
         while current.blocks.get(current.block).is_some_and(is_done) {
             current.block += 1;
         }
-        let next = current.blocks.get(current.block).cloned();
+        let next = current.blocks.get(current.block).filter(|block| block.block < target).cloned();
         self.current = Some(current);
         Ok(next)
     }
@@ -216,8 +294,11 @@ impl Progress {
         let progress = self.tasks.get(&task.id);
         let attempts = progress.and_then(|progress| progress.attempts.get(&block.block)).copied().unwrap_or(0);
         let launch = |arm: &ArmId| {
-            let planned = task.arms.iter().find(|planned| planned.arm == *arm)?;
-            let settled = progress.and_then(|progress| progress.settled(task, arm, &planned.environment));
+            // The sentinel is the baseline under another name.
+            let sentinel = task.design.sentinel.as_ref().filter(|sentinel| sentinel.arm == *arm);
+            let made_as = sentinel.map_or(arm, |_| &ArmId::Baseline);
+            let planned = task.arms.iter().find(|planned| planned.arm == *made_as)?;
+            let settled = progress.and_then(|progress| progress.settled(arm, &planned.environment));
             let environment = task.environments.get(&planned.environment)?.clone();
             Some(BlockLaunch { arm: arm.clone(), environment, settled })
         };
@@ -238,9 +319,14 @@ impl Progress {
         }
     }
 
-    /// Returns why a task stops before its last block, if it does.
-    pub fn stop(&self, task: &PlannedTask) -> Option<TaskStop> {
-        self.tasks.get(&task.id)?.stop(task)
+    /// Returns why nothing more of a task is run, if so.
+    pub fn stop(&self, task: &TaskId) -> Option<TaskStop> {
+        self.tasks.get(task)?.stop()
+    }
+
+    /// Returns how many looks at a task were taken.
+    pub fn looks_taken(&self, task: &TaskId) -> u32 {
+        self.tasks.get(task).map_or(0, |progress| progress.looks)
     }
 
     /// Returns how many blocks of a task are complete.
@@ -248,13 +334,15 @@ impl Progress {
         self.tasks.get(task).map_or(0, |progress| u32::try_from(progress.complete.len()).unwrap_or(u32::MAX))
     }
 
-    /// Returns how many blocks of a task are still to run: none if it has stopped.
+    /// Returns how many blocks of a task are still to run at most: none if it has stopped.
     pub fn blocks_left(&self, task: &PlannedTask) -> u32 {
-        if self.stop(task).is_some() {
-            return 0;
-        }
-        let Some(progress) = self.tasks.get(&task.id) else { return task.design.blocks() };
-        let left = (0..task.design.blocks()).filter(|block| !progress.is_done(task, *block)).count();
+        if self.stop(&task.id).is_some() { 0 } else { self.blocks_left_to(task, task.design.blocks()) }
+    }
+
+    /// Returns how many of a task's first blocks are still to run.
+    fn blocks_left_to(&self, task: &PlannedTask, target: u32) -> u32 {
+        let Some(progress) = self.tasks.get(&task.id) else { return target };
+        let left = (0..target).filter(|block| !progress.is_done(task, *block)).count();
         u32::try_from(left).unwrap_or(u32::MAX)
     }
 
@@ -264,4 +352,9 @@ impl Progress {
         let complete = self.blocks_complete(task);
         (complete > 0 && progress.launches_ms > 0.0).then(|| progress.launches_ms / 1000.0 / f64::from(complete))
     }
+}
+
+/// Returns how long launches took together, in milliseconds.
+fn launches_ms(launches: &[LaunchRecord]) -> f64 {
+    launches.iter().filter_map(|record| record.timeline.total_ms).map(isobench_schema::units::Millis::get).sum()
 }

@@ -147,7 +147,11 @@ fn whole_task(draft: &mut Draft<'_>) -> Option<Task> {
         server: server?,
         workload: workload?,
         metric: metric?,
-        design: DesignSpec { blocks: draft.whole("design.blocks"), min_window_s },
+        design: DesignSpec {
+            blocks: draft.whole("design.blocks"),
+            max_blocks: draft.whole("design.max-blocks"),
+            min_window_s,
+        },
         limits: limits?,
         requirements: Requirements {
             devices: draft.whole("requirements.devices").unwrap_or(defaults::DEVICES),

@@ -9,12 +9,13 @@ use isobench_plan::dataset::{self, Dataset, Entry, EntryKind, Files, ReadFileErr
 use isobench_plan::knowledge::Knowledge;
 use isobench_plan::planner::{self, PlanOptions};
 use isobench_plan::requirements::History;
+use isobench_plan::statistics::Statistics;
 use isobench_schema::assessment::{Assessment, FactSource, PlannedFor, RevisionFacts, Standing};
 use isobench_schema::deviation::DeviationKind;
 use isobench_schema::environment::{Patch, Rung};
-use isobench_schema::facts::{Device, Facts};
+use isobench_schema::facts::{Device, Facts, Host};
 use isobench_schema::ids::{AgentName, ArmId, CommitId, Moment};
-use isobench_schema::plan::{ExclusionReason, Plan};
+use isobench_schema::plan::{ExclusionReason, Forecast, Look, Plan, PlannedTask, Spending};
 use isobench_schema::task::AgentPatch;
 
 const PUBLIC: &str = include_str!("../../../examples/iso-bench/vllm-96.jsonl");
@@ -42,6 +43,19 @@ fn dataset(rows: &str) -> Dataset {
     read
 }
 
+/// Levels that only look like ones: the assessments don't depend on them.
+struct EvenLevels;
+
+impl Statistics for EvenLevels {
+    fn looks(&self, _spending: Spending, blocks: &[u32]) -> Result<Vec<Look>, String> {
+        Ok(blocks.iter().map(|&blocks| Look { blocks, level: 0.01, equivalence_level: 0.01 }).collect())
+    }
+
+    fn forecast(&self, _task: &PlannedTask, _host: &Host) -> Option<Forecast> {
+        None
+    }
+}
+
 fn options(device: &str, count: u32) -> AssessOptions {
     AssessOptions {
         planned_for: PlannedFor { device: device.to_owned(), count, assumed: false },
@@ -51,7 +65,7 @@ fn options(device: &str, count: u32) -> AssessOptions {
 
 fn plan(dataset: &Dataset, commits: AssessOptions) -> Plan {
     let options = PlanOptions { commits, allow_unisolated: true, ..PlanOptions::new(1, "0.0.0") };
-    planner::plan(dataset, &Facts::default(), &options).expect("the choice fits the dataset")
+    planner::plan(dataset, &Facts::default(), &options, &EvenLevels).expect("the choice fits the dataset")
 }
 
 fn counts(plan: &Plan) -> BTreeMap<Standing, usize> {
@@ -242,7 +256,7 @@ fn planned(commits: AssessOptions) -> Plan {
     let device = Device { name: "NVIDIA H100".to_owned(), memory_mib: 81_559, driver: "1".to_owned() };
     facts.host.devices = vec![device];
     let options = PlanOptions { commits, ..PlanOptions::new(1, "0.0.0") };
-    planner::plan(&rows, &facts, &options).expect("the choice fits the dataset")
+    planner::plan(&rows, &facts, &options, &EvenLevels).expect("the choice fits the dataset")
 }
 
 #[test]

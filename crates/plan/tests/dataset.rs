@@ -110,6 +110,7 @@ guards = ["output_throughput"]
 output-margin = 0
 [design]
 blocks = 4
+max-blocks = 12
 min-window-s = 2
 [limits]
 build-s = 1
@@ -178,7 +179,9 @@ fn an_unknown_key_names_the_nearest() {
     check(
         "[metric]",
         "[design]\nzzzzzz = 1\n[metric]",
-        &["20: unknown key `design.zzzzzz`; known here are `design.blocks`, `design.min-window-s`"],
+        &[
+            "20: unknown key `design.zzzzzz`; known here are `design.blocks`, `design.max-blocks`, `design.min-window-s`",
+        ],
     );
     check(
         "output-tokens",
@@ -473,7 +476,7 @@ fn settings_are_put_over_every_task_and_recorded() {
         [
             ("server.max-model-len", "nothing", "2048"),
             ("workload.requests", "100", "10"),
-            ("design.blocks", "6, rounded up to balanced orders", "2"),
+            ("design.blocks", "several looks", "2"),
         ]
     );
     let contradicting = read_task(&changed("output_throughput", "p90_ttft_ms"), &["workload.requests=10"]);

@@ -4,9 +4,11 @@ mod example;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use example::{SAMPLE, plan, read_task};
+use example::{EvenLevels, SAMPLE, plan, read_task};
+use isobench_plan::budget::{Budget, Money};
 use isobench_plan::estimate::{self, remaining_s};
 use isobench_plan::next::{Next, next};
+use isobench_plan::planner::{self, DesignOptions, PlanOptions};
 use isobench_plan::progress::{Progress, TaskStop};
 use isobench_schema::block::BlockSpec;
 use isobench_schema::comparability::ComparabilityKey;
@@ -72,12 +74,30 @@ fn event(sequence: usize, kind: EventKind) -> Event {
     Event { sequence: sequence as u64, at_ms: Millis::new(0.0).expect("a time"), kind }
 }
 
-/// Runs a plan with one fate after another (then all complete) and returns the attempts with their fates.
+/// Returns the event of a look.
+fn look_taken(task: &TaskId, look: u32, stops: bool) -> EventKind {
+    let reason = String::new();
+    EventKind::LookTaken { task: task.clone(), look, blocks: 0, contrasts: Vec::new(), stops, reason }
+}
+
+/// Runs a plan with one fate after another (then all complete), and looks that never stop a task, and returns the attempts
+/// with their fates.
 fn play(plan: &Plan, fates: &[Fate]) -> (Vec<(BlockId, Fate)>, Vec<Event>, Progress) {
     let mut progress = Progress::new(run());
     let (mut attempts, mut history) = (Vec::new(), Vec::new());
-    while let Next::Block(spec) = progress.next(plan).expect("a known design") {
-        assert_eq!(next(plan, &run(), &history).expect("a known design"), Next::Block(spec.clone()));
+    loop {
+        let after = progress.next(plan).expect("a known design");
+        assert_eq!(next(plan, &run(), &history).expect("a known design"), after);
+        let spec = match after {
+            Next::Block(spec) => spec,
+            Next::Look { task, look } => {
+                history.push(event(history.len(), look_taken(&task, look, false)));
+                progress.apply(history.last().expect("just pushed"));
+                continue;
+            }
+            Next::Finished => break,
+            Next::BudgetUsed { reason } => panic!("{reason}"),
+        };
         let fate = fates.get(attempts.len()).copied().unwrap_or(Fate::Complete);
         for kind in events(&spec, fate) {
             history.push(event(history.len(), kind));
@@ -161,11 +181,11 @@ fn a_task_whose_baseline_keeps_failing_stops() {
     let plan = sample();
     assert_eq!(shown(&play(&plan, &[baseline, Fate::Complete, baseline]).0), ["0.1", "1.1", "2.1"]);
     assert_eq!(play(&plan, &[human; 6]).0.len(), 6);
-    // Of 24 blocks two are less than 10 %.
     let long = example::plan(&read_task(SAMPLE, &["design.blocks=24"]));
     let (attempts, _, progress) = play(&long, &[baseline; 24]);
-    assert_eq!(attempts.len(), 3);
-    assert_eq!(progress.stop(long.tasks.first().unwrap()), Some(TaskStop::BaselineFailed { failed: 3 }));
+    assert_eq!(attempts.len(), 2);
+    let task = long.tasks.first().unwrap();
+    assert_eq!(progress.stop(&task.id), Some(TaskStop::BaselineFailed { failed: 2 }));
 }
 
 #[test]
@@ -180,6 +200,93 @@ fn what_the_checks_charge_to_the_baseline_counts_as_its_failure() {
         progress.apply(&event(sequence, kind));
     }
     assert_eq!(progress.next(&plan).unwrap(), Next::Finished);
+}
+
+/// Returns a plan of two tasks with looks after 6 and 12 blocks.
+fn two_tasks() -> Plan {
+    // Nothing but start and stop is foreseen: 4 s for a launch, which then takes 2 s.
+    let short = ["design.min-window-s=0.001", "workload.warm-up-requests=0", "workload.probes.count=0"];
+    let settings = [short.as_slice(), &["design.max-blocks=12"]].concat();
+    let mut dataset = read_task(SAMPLE, &settings);
+    let mut second = dataset.tasks.first().cloned().expect("a task");
+    second.id = TaskId::new("second").expect("an id");
+    dataset.tasks.push(second);
+    let options = PlanOptions { design: DesignOptions::default(), ..example::options() };
+    planner::plan(&dataset, &example::facts(&dataset), &options, &EvenLevels).expect("a plan")
+}
+
+/// Runs a plan within a budget, with looks that stop the tasks that `stops` says, and returns what was done in order.
+fn course(plan: &Plan, budget: &Budget, stops: impl Fn(&TaskId, u32) -> bool) -> (Vec<String>, Progress) {
+    let mut progress = Progress::new(run());
+    let mut done: Vec<String> = Vec::new();
+    loop {
+        let kinds = match progress.next_within(plan, budget).expect("a known design") {
+            Next::Block(spec) => {
+                let word = format!("{} blocks", spec.id.task);
+                if done.last() != Some(&word) {
+                    done.push(word);
+                }
+                events(&spec, Fate::Complete)
+            }
+            Next::Look { task, look } => {
+                done.push(format!("{task} look {look}"));
+                vec![look_taken(&task, look, stops(&task, look))]
+            }
+            Next::Finished => return (done, progress),
+            Next::BudgetUsed { reason } => {
+                done.push(format!("used: {reason}"));
+                return (done, progress);
+            }
+        };
+        for kind in kinds {
+            progress.apply(&event(0, kind));
+        }
+    }
+}
+
+#[test]
+fn no_block_runs_after_a_look_before_it_was_taken_and_a_decided_task_runs_no_more() {
+    let plan = two_tasks();
+    let (done, progress) = course(&plan, &Budget::default(), |task, look| task.as_str() == "second" && look == 0);
+    let expected =
+        ["sample blocks", "sample look 0", "sample blocks", "sample look 1", "second blocks", "second look 0"];
+    assert_eq!(done, expected);
+    let second = plan.tasks.last().unwrap();
+    assert_eq!(progress.stop(&second.id), Some(TaskStop::Decided { looks: 1 }));
+    assert_eq!((progress.blocks_complete(&second.id), progress.blocks_left(second)), (6, 0));
+}
+
+#[test]
+fn within_a_budget_every_task_comes_to_its_first_look_before_any_goes_on() {
+    let plan = two_tasks();
+    // Three launches make a block: the first looks take 72 s (36 s and, as foreseen, 72 s), a second one 36 s more.
+    let minutes = |seconds| Budget { seconds: Some(seconds), ..Budget::default() };
+    let firsts = ["sample blocks", "sample look 0", "second blocks", "second look 0"];
+    let (done, progress) = course(&plan, &minutes(110.0), |_, _| false);
+    assert_eq!(done[..4], firsts);
+    assert_eq!(done[4..], ["sample blocks", "sample look 1", "used: the budget of 1.8 minutes"]);
+    assert!((progress.spent(&plan).seconds - 108.0).abs() < 1e-9);
+    // What the first task saves goes to the second.
+    let (done, _) = course(&plan, &minutes(110.0), |task, _| task.as_str() == "sample");
+    assert_eq!(done[..4], firsts);
+    assert_eq!(done[4..], ["second blocks", "second look 1"]);
+    // A stretch that isn't likely to fit isn't begun.
+    let (done, _) = course(&plan, &minutes(70.0), |_, _| false);
+    assert_eq!(done, ["used: the budget of 1.2 minutes"]);
+}
+
+#[test]
+fn money_and_blocks_bound_a_run_too() {
+    let plan = two_tasks();
+    let money = Budget { money: Some(Money { usd: 0.77, usd_per_hour: 25.0 }), ..Budget::default() };
+    // 0.77 dollars are 111 s.
+    let (done, _) = course(&plan, &money, |_, _| false);
+    assert_eq!(done.last().unwrap(), "used: the budget of 0.77 US dollars, at 25.00 an hour of one device");
+    assert_eq!(done.len(), 7, "{done:?}");
+    let blocks = Budget { max_blocks: Some(11), ..Budget::default() };
+    let (done, _) = course(&plan, &blocks, |_, _| false);
+    let expected = ["sample blocks", "sample look 0", "second blocks", "second look 0", "used: the bound of 11 blocks"];
+    assert_eq!(done, expected);
 }
 
 #[test]
@@ -236,7 +343,7 @@ proptest! {
             }
         }
         for task in &plan.tasks {
-            let stopped = progress.stop(task).is_some();
+            let stopped = progress.stop(&task.id).is_some();
             prop_assert!(stopped || progress.blocks_left(task) == 0);
         }
         // Any beginning of the history leads on to something that hasn't been complete in it.

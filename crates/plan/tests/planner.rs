@@ -2,11 +2,11 @@
 
 mod example;
 
-use example::{SAMPLE, changed, facts, options, plan, read_task};
+use example::{EvenLevels, SAMPLE, changed, facts, options, plan, read_task};
 use isobench_plan::choose::{Choice, inputs_needed, revisions_needed};
 use isobench_plan::dataset::Dataset;
 use isobench_plan::estimate;
-use isobench_plan::planner::{self, PlanOptions};
+use isobench_plan::planner::{self, DesignOptions, PlanOptions};
 use isobench_schema::deviation::{Deviation, DeviationKind};
 use isobench_schema::facts::{Device, Facts, ResolvedRevision};
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
@@ -27,7 +27,7 @@ fn arms(task: &PlannedTask) -> Vec<String> {
 fn with(dataset: &Dataset, change: impl FnOnce(&mut PlanOptions)) -> Plan {
     let mut options = options();
     change(&mut options);
-    planner::plan(dataset, &facts(dataset), &options).expect("a plan")
+    planner::plan(dataset, &facts(dataset), &options, &EvenLevels).expect("a plan")
 }
 
 fn arm(name: &str) -> ArmId {
@@ -65,10 +65,41 @@ fn seeds_and_the_digest_are_the_same_for_ever() {
 }
 
 #[test]
-fn blocks_are_rounded_up_to_balanced_orders_up_to_three_arms() {
-    for (arms, expected) in [(1, 6), (2, 6), (3, 6), (4, 6), (8, 6)] {
-        assert_eq!(planner::default_blocks(arms), expected, "{arms}");
+fn looks_are_rounded_up_to_balanced_orders() {
+    for (arms, expected) in [
+        (2, &[6, 10, 16, 24][..]),
+        (3, &[6, 12, 18, 24]),
+        (4, &[8, 12, 16, 24]),
+        (5, &[10, 20, 30]),
+        (6, &[6, 12, 18, 24]),
+        (9, &[6, 10, 16, 24]),
+    ] {
+        assert_eq!(planner::default_looks(24, arms), expected, "{arms}");
     }
+}
+
+#[test]
+fn a_task_is_looked_at_as_it_asks_or_as_the_options_say() {
+    let looks = |settings: &[&str], design: DesignOptions| {
+        let plan = with(&read_task(SAMPLE, settings), |options| options.design = design);
+        task(&plan).design.looks.iter().map(|look| (look.blocks, look.level)).collect::<Vec<_>>()
+    };
+    let quarter = 0.0125;
+    let default = DesignOptions::default;
+    assert_eq!(looks(&[], default()), [(6, quarter), (12, quarter), (18, quarter), (24, quarter)]);
+    assert_eq!(looks(&["design.max-blocks=12"], default()), [(6, 0.025), (12, 0.025)]);
+    assert_eq!(looks(&["design.blocks=9"], default()), [(9, 0.05)], "one look has the whole error");
+    let most = |max_blocks| DesignOptions { max_blocks, ..default() };
+    assert_eq!(looks(&["design.max-blocks=48"], most(Some(12))), [(6, 0.025), (12, 0.025)]);
+    let asked = DesignOptions { looks: Some(vec![7]), ..default() };
+    assert_eq!(looks(&["design.blocks=9"], asked), [(7, 0.05)]);
+
+    let dataset = read_task(SAMPLE, &[]);
+    let design = DesignOptions { looks: Some(vec![8, 8]), ..default() };
+    let options = PlanOptions { design, ..options() };
+    let error = planner::plan(&dataset, &facts(&dataset), &options, &EvenLevels).unwrap_err();
+    let told = "task `sample` can't be looked at after [8, 8] blocks: each look must come after the one before it";
+    assert_eq!(error.to_string(), told);
 }
 
 /// Checks the deviations of the sample with one text replaced, as kind, subject, asked and run.
@@ -142,7 +173,7 @@ fn every_deviation_is_planned() {
         SAMPLE,
         &["design.blocks=2"],
         &[
-            (DeviationKind::Override, "design.blocks", "6, rounded up to balanced orders", "2"),
+            (DeviationKind::Override, "design.blocks", "several looks", "2"),
             (DeviationKind::FewerBlocks, "design.blocks", "6", "2"),
         ],
     );
@@ -181,7 +212,7 @@ fn check_exclusion(text: &str, change: impl FnOnce(&mut Facts), expected: &str, 
     let dataset = read_task(text, &[]);
     let mut facts = facts(&dataset);
     change(&mut facts);
-    let plan = planner::plan(&dataset, &facts, &options()).expect("a plan");
+    let plan = planner::plan(&dataset, &facts, &options(), &EvenLevels).expect("a plan");
     assert_eq!(exclusions(&plan), [expected]);
     assert_eq!(plan.tasks.first().map(arms).unwrap_or_default(), left);
 }
@@ -317,10 +348,12 @@ fn tasks_are_chosen_by_name_kind_and_number() {
     );
     let dataset = two_tasks();
     let choice = Choice { tasks: vec![id("sampel")], ..Choice::default() };
-    let error = planner::plan(&dataset, &facts(&dataset), &PlanOptions { choice, ..options() }).unwrap_err();
+    let error =
+        planner::plan(&dataset, &facts(&dataset), &PlanOptions { choice, ..options() }, &EvenLevels).unwrap_err();
     assert_eq!(error.to_string(), "unknown task `sampel`; did you mean `sample`?");
     let choice = Choice { arms: vec![arm("agent:fats")], ..Choice::default() };
-    let error = planner::plan(&dataset, &facts(&dataset), &PlanOptions { choice, ..options() }).unwrap_err();
+    let error =
+        planner::plan(&dataset, &facts(&dataset), &PlanOptions { choice, ..options() }, &EvenLevels).unwrap_err();
     assert_eq!(error.to_string(), "unknown arm `agent:fats`; did you mean `agent:fast`?");
 }
 

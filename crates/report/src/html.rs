@@ -3,6 +3,7 @@
 mod blocks_plot;
 mod coverage;
 mod intervals_plot;
+mod looks_plot;
 mod plan;
 pub(crate) mod scale;
 mod task;

@@ -100,5 +100,8 @@ fn contrast(contrast: &Contrast) -> Value {
     if let Some(arm) = &contrast.charged_to {
         put("charged_to", arm.to_string().into());
     }
+    if !contrast.looks.is_empty() {
+        put("looks", json!(contrast.looks));
+    }
     Value::Object(object)
 }

@@ -68,6 +68,8 @@ pub struct LiveState {
     failures: BTreeMap<FailureClass, u64>,
     measurement: Option<String>,
     estimate: Option<String>,
+    /// What the last look left.
+    look: Option<String>,
     end: Option<(RunEnd, Option<String>)>,
 }
 
@@ -111,6 +113,15 @@ impl LiveState {
                 if self.block_ended(id, end, at_ms) {
                     self.count(launches, charged);
                 }
+            }
+            EventKind::LookTaken { task, stops, reason, .. } => {
+                // What is no more run of a task isn't waited for.
+                let done = self.done.get(task).copied().unwrap_or(0);
+                if let Some(expected) = self.expected.get_mut(task).filter(|_| *stops) {
+                    expected.estimate_s = f64::from(done) * expected.block_s();
+                    expected.blocks = done;
+                }
+                self.look = Some(format!("{task}: {}", clean(reason)));
             }
             EventKind::RunEnded { end, message } => {
                 self.current = None;

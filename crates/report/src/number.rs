@@ -123,6 +123,11 @@ pub(crate) fn p_value(p: f64) -> String {
     }
 }
 
+/// Returns the level that a p is held to: two digits that count, so that it never reads as another level.
+pub(crate) fn level(level: f64) -> String {
+    if level >= 0.001 { format!("{level:.4}") } else { format!("{level:.1e}") }
+}
+
 /// Returns an amount with two decimals and thousands grouped by commas, such as `1,234.50`.
 pub(crate) fn group_decimal(amount: f64) -> String {
     group(&format!("{amount:.2}"))

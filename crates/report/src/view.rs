@@ -68,6 +68,12 @@ pub struct TaskView {
     pub margin_log: f64,
     /// How far the blocks have come, in words.
     pub blocks: String,
+    /// The most blocks of the design.
+    pub planned_blocks: u32,
+    /// After how many blocks it is looked at, as far as that is known: those of the plan, or those that were taken.
+    pub planned_looks: Vec<u32>,
+    /// What the sentinel shows, in words, if there is one.
+    pub sentinel: Option<String>,
     /// The blocks on the plot's axis: every complete one, and every one with a value.
     pub block_axis: Vec<u32>,
     /// What is run, in words, if the plan was given.
@@ -141,6 +147,37 @@ pub struct ContrastView {
     pub charged_to: Option<String>,
     /// What the plot shows.
     pub plot: IntervalPlot,
+    /// Every look, in order.
+    pub looks: Vec<LookView>,
+    /// The finite difference of each block that counts.
+    pub block_differences: Vec<(u32, f64)>,
+}
+
+/// One look at a contrast.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LookView {
+    /// Its number, from 1.
+    pub number: u32,
+    /// The blocks of the look as planned.
+    pub planned: u32,
+    /// The differences that count.
+    pub blocks: u32,
+    /// The estimate, such as `1.24x`.
+    pub speedup: Option<String>,
+    /// The interval, such as `1.19x to 1.30x`.
+    pub interval_text: Option<String>,
+    /// Student's p.
+    pub p: Option<String>,
+    /// The level that p is held to.
+    pub level: String,
+    /// What it says.
+    pub decision: &'static str,
+    /// Whether it is the look that decided.
+    pub decides: bool,
+    /// The estimate as a finite log ratio.
+    pub estimate: Option<f64>,
+    /// The interval as finite log ratios.
+    pub interval: Option<(f64, f64)>,
 }
 
 impl ContrastView {

@@ -299,8 +299,8 @@ pub fn sweep_tmp(marker: &str) {
 
 fn refuse_unisolated(spec: &BlockSpec) -> Result<(), RunBlockError> {
     let Isolation::None = spec.isolation;
-    let is_agent = |launch: &&BlockLaunch| matches!(launch.arm, ArmId::Agent(_));
-    match spec.launches.iter().find(is_agent) {
+    let is_patched = |launch: &&BlockLaunch| launch.environment.source.patch.is_some();
+    match spec.launches.iter().find(is_patched) {
         Some(launch) if !spec.allow_unisolated => Err(RunBlockError::IsolationMissing { arm: launch.arm.clone() }),
         Some(_) | None => Ok(()),
     }

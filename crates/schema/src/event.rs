@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, spelt_enum};
 use crate::format::Stored;
-use crate::ids::{ArmId, BlockId, Digest, LaunchId, RunId};
+use crate::ids::{ArmId, BlockId, Digest, LaunchId, RunId, TaskId};
 use crate::outcome::LaunchRecord;
 use crate::units::Millis;
+use crate::verdict::LookResult;
 
 spelt_enum!(
     /// What a launch is doing.
@@ -54,6 +55,8 @@ spelt_enum!(
         Interrupted = "interrupted",
         /// Something failed that must be mended first; it can be resumed then.
         Stopped = "stopped",
+        /// The time, money or blocks that were given are used up; it can be resumed with more.
+        BudgetUsed = "budget-used",
     }
 );
 
@@ -104,6 +107,22 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         charged: BTreeMap<ArmId, Failure>,
     },
+    /// A task was looked at: what its blocks so far say of each contrast, by which levels, and whether it goes on. Everything
+    /// in it follows from the plan and the evidence, and the judgement works it out anew.
+    LookTaken {
+        /// The task.
+        task: TaskId,
+        /// The look's number, from 0.
+        look: u32,
+        /// The blocks of the look.
+        blocks: u32,
+        /// What it says of each contrast.
+        contrasts: Vec<ContrastLook>,
+        /// Whether the task's further blocks are not run.
+        stops: bool,
+        /// Why it stops or goes on: one sentence.
+        reason: String,
+    },
     /// The coordinator has stopped.
     RunEnded {
         /// Why.
@@ -112,6 +131,18 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
+}
+
+/// What a look says of one contrast.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContrastLook {
+    /// The arm that is asked about.
+    pub of: ArmId,
+    /// The arm that it is compared with.
+    pub against: ArmId,
+    /// What the look says.
+    pub result: LookResult,
 }
 
 /// An event with its place and time.
@@ -142,7 +173,6 @@ impl Stored for EventLogHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::TaskId;
 
     #[test]
     fn an_event_is_one_flat_object() {

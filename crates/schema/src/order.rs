@@ -52,6 +52,29 @@ pub fn balanced_set(arms: usize) -> u32 {
     u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
+/// The largest set of orders that looks are rounded to.
+const LARGEST_SET: u32 = 10;
+
+/// Returns the set of blocks that looks at this many arms are rounded to: a balanced one, up to 10 blocks. Larger sets would
+/// make the first look too dear; looks at so many arms come after pairs of blocks.
+pub fn look_set(arms: usize) -> u32 {
+    let set = balanced_set(arms);
+    if set <= LARGEST_SET { set } else { 2 }
+}
+
+/// Returns after how many blocks to look if there are at most `most`: at 6, 10, 16 and 24 of 24 parts, each rounded up to
+/// whole sets of `set` blocks and at least 6; looks that fall together are one.
+pub fn default_schedule(most: u32, set: u32) -> Vec<u32> {
+    let set = set.max(1);
+    let mut looks: Vec<u32> = [6_u64, 10, 16, 24]
+        .into_iter()
+        .map(|part| u32::try_from((part * u64::from(most)).div_ceil(24)).unwrap_or(u32::MAX))
+        .map(|blocks| blocks.max(6).div_ceil(set).saturating_mul(set))
+        .collect();
+    looks.dedup();
+    looks
+}
+
 fn permutations_of_three() -> Vec<Vec<usize>> {
     vec![vec![0, 1, 2], vec![0, 2, 1], vec![1, 0, 2], vec![1, 2, 0], vec![2, 0, 1], vec![2, 1, 0]]
 }
@@ -140,6 +163,24 @@ mod tests {
         assert_eq!(orders(3, 3, 1), orders(3, 3, 1));
         assert_ne!(orders(3, 6, 1), orders(3, 6, 2));
         insta::assert_json_snapshot!((orders(3, 6, 1), orders(2, 4, 1), derive_seed(1, "prompts/0")));
+    }
+
+    #[test]
+    fn schedules_are_whole_sets_of_orders() {
+        for (most, set, expected) in [
+            (24, 2, &[6, 10, 16, 24][..]),
+            (24, 6, &[6, 12, 18, 24]),
+            (24, 4, &[8, 12, 16, 24]),
+            (24, 10, &[10, 20, 30]),
+            (6, 6, &[6]),
+            (48, 2, &[12, 20, 32, 48]),
+            (8, 2, &[6, 8]),
+            (2, 0, &[6]),
+        ] {
+            assert_eq!(default_schedule(most, set), expected, "{most} {set}");
+        }
+        let sets: Vec<u32> = (1..=9).map(look_set).collect();
+        assert_eq!(sets, [1, 2, 6, 4, 10, 6, 2, 8, 2]);
     }
 
     #[test]

@@ -27,6 +27,29 @@ pub struct Look {
     pub equivalence_level: f64,
 }
 
+spelt_enum!(
+    /// How much of the error probability may be used up by when (a spending function of Lan and `DeMets` 1983, Biometrika
+    /// 70:659).
+    Spending {
+        /// α ln(1 + (e − 1) f): much at once, with levels that are nearly the same at every look, after Pocock (1977).
+        Pocock = "pocock",
+        /// α f: evenly, which is less at once and leaves more for the last look (Kim and `DeMets` 1987, Biometrika 74:149,
+        /// with the exponent 1).
+        Even = "even",
+        /// 2 − 2 Φ(z(1 − α/2)/√f): hardly anything early, after O'Brien and Fleming (1979).
+        OBrienFleming = "obrien-fleming",
+    }
+);
+
+fn even() -> Spending {
+    Spending::Even
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_even(spending: &Spending) -> bool {
+    *spending == Spending::Even
+}
+
 /// The design of a task's run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,6 +64,47 @@ pub struct Design {
     pub min_window_s: Seconds,
     /// How often a block that infrastructure spoilt is replaced, over the whole task.
     pub replacements: u32,
+    /// How the looks' levels spend the error: with it they are calculated anew where blocks are missing.
+    #[serde(default = "even", skip_serializing_if = "is_even")]
+    pub spending: Spending,
+    /// A contrast isn't waited for any longer if its chance to be decided at a look to come is below this; absent, it is
+    /// always waited for. Not binding: the error holds either way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub futility: Option<f64>,
+    /// The baseline under another name, to count how often it is found to differ from itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentinel: Option<Sentinel>,
+}
+
+/// An arm that is the baseline once more, without anything that measures it being able to tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sentinel {
+    /// Its name, drawn from the task's seed: it looks like an agent's.
+    pub arm: ArmId,
+    /// It is launched in one block of so many.
+    pub every: u32,
+}
+
+/// What a task's design finds in the noise that is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forecast {
+    /// The standard deviation of block differences, as log ratios.
+    pub spread: f64,
+    /// The degrees of freedom that it rests on.
+    pub degrees: f64,
+    /// Of what it is known: a fragment.
+    pub source: String,
+    /// The smallest log ratio that the design finds with a power of 80 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mde: Option<f64>,
+    /// The most blocks of a design that finds a difference of the margin with a power of 80 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_for_margin: Option<u32>,
+    /// The mean number of blocks until a difference of twice the margin is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_blocks: Option<f64>,
 }
 
 impl Design {
@@ -121,6 +185,9 @@ pub struct PlannedTask {
     pub inputs: BTreeMap<String, String>,
     /// Estimated time for all blocks.
     pub estimate_s: Seconds,
+    /// What the design finds in the noise that is known of the task, if any is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
 }
 
 spelt_enum!(
@@ -248,9 +315,19 @@ impl Plan {
         let name = |places: Vec<usize>| {
             places.iter().filter_map(|&place| task.arms.get(place)).map(|a| a.arm.clone()).collect()
         };
+        let with_sentinel = |block: u32, mut order: Vec<ArmId>| {
+            if let Some(Sentinel { arm, every }) = &task.design.sentinel
+                && (block + 1).is_multiple_of((*every).max(1))
+            {
+                let places = u64::try_from(order.len()).unwrap_or(0) + 1;
+                let place = derive_seed(seed, &format!("sentinel/{block}")) % places;
+                order.insert(usize::try_from(place).unwrap_or(0), arm.clone());
+            }
+            order
+        };
         let planned = |(block, places): (u32, Vec<usize>)| PlannedBlock {
             block,
-            order: name(places),
+            order: with_sentinel(block, name(places)),
             prompt_seed: derive_seed(seed, &format!("prompts/{block}")),
         };
         Ok((0..).zip(orders).map(planned).collect())

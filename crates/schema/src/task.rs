@@ -99,9 +99,12 @@ pub struct MetricSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DesignSpec {
-    /// Blocks of the one look; the default if absent.
+    /// Blocks of a design with one look; absent, there are several looks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u32>,
+    /// The most blocks of a design with several looks; the default if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_blocks: Option<u32>,
     /// The shortest measured window; the default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_window_s: Option<Seconds>,

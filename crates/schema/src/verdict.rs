@@ -72,6 +72,88 @@ spelt_enum!(
     }
 );
 
+spelt_enum!(
+    /// What a look says of a contrast.
+    LookDecision {
+        /// Significantly faster, by at least the margin.
+        Better = "better",
+        /// Significantly slower, by at least the margin.
+        Worse = "worse",
+        /// A significant difference that is smaller than the margin.
+        Trivial = "trivial",
+        /// No difference as large as the margin.
+        Equivalent = "equivalent",
+        /// The differences follow those of the block before, so that the tests don't hold.
+        Drift = "drift",
+        /// Nothing yet.
+        Undecided = "undecided",
+        /// Nothing, and the looks to come are unlikely to change that.
+        Hopeless = "hopeless",
+        /// Too few blocks can be compared.
+        TooFew = "too-few",
+        /// The verdict doesn't depend on these numbers: an arm failed, or there is nothing to beat.
+        Settled = "settled",
+    }
+);
+
+impl LookDecision {
+    /// Returns the verdict, if the look decides one.
+    pub fn verdict(self) -> Option<Verdict> {
+        match self {
+            Self::Better => Some(Verdict::Better),
+            Self::Worse => Some(Verdict::Worse),
+            Self::Trivial => Some(Verdict::Trivial),
+            Self::Equivalent => Some(Verdict::Equivalent),
+            Self::Drift | Self::Undecided | Self::Hopeless | Self::TooFew | Self::Settled => None,
+        }
+    }
+
+    /// Returns whether the contrast needs no further blocks.
+    pub fn ends_waiting(self) -> bool {
+        match self {
+            Self::Better | Self::Worse | Self::Trivial | Self::Equivalent | Self::Hopeless | Self::Settled => true,
+            Self::Drift | Self::Undecided | Self::TooFew => false,
+        }
+    }
+}
+
+/// One look at one contrast: its numbers and the levels that they were held to. Differences are log ratios, positive is
+/// better.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LookResult {
+    /// The look's number, from 0.
+    pub look: u32,
+    /// The blocks of the look, as planned.
+    pub planned: u32,
+    /// The differences that count.
+    pub blocks: u32,
+    /// The two-sided level of the difference test: the plan's, or the one calculated for so many differences.
+    pub level: f64,
+    /// The one-sided level of each of the two equivalence tests.
+    pub equivalence_level: f64,
+    /// What it says.
+    pub decision: LookDecision,
+    /// The mean log ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<f64>,
+    /// The lower end of the interval at `level`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Its upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Student's two-sided p.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// The lower end of the equivalence interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equivalence_low: Option<f64>,
+    /// Its upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equivalence_high: Option<f64>,
+}
+
 /// The verdict on one arm against another, in one metric. Differences are natural logarithms of ratios, with the sign
 /// turned so that positive is better.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -121,9 +203,12 @@ pub struct Contrast {
     /// For an inconclusive contrast: blocks that would decide, with a power of 80 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_needed: Option<u32>,
-    /// The look at which it was judged.
+    /// The look at which it was judged: the first that decides it, else the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look: Option<Look>,
+    /// Every look at it, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks: Vec<LookResult>,
     /// The difference in each block that counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<BlockDifference>,
@@ -209,9 +294,26 @@ pub struct TaskJudgement {
     pub arms: Vec<ArmJudgement>,
     /// Differences from what the task asks.
     pub deviations: Vec<Deviation>,
+    /// How often the baseline was found to differ from itself, if the design has a sentinel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentinel: Option<SentinelJudgement>,
     /// Launches whose comparability key differs from the others of the task, with the fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlike: Vec<String>,
+}
+
+/// What the baseline under another name shows: how often one difference of nothing looks like something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SentinelJudgement {
+    /// The name that it had.
+    pub arm: ArmId,
+    /// Its difference to the baseline in each block that has both.
+    pub differences: Vec<BlockDifference>,
+    /// How many of them could be held against the spread of the task's other blocks.
+    pub tested: u32,
+    /// How many of those had a p below 0.05: one in twenty is expected.
+    pub rejected: u32,
 }
 
 /// How far the blocks of a task have come.
@@ -251,10 +353,10 @@ pub struct Judgement {
 
 impl Stored for Judgement {
     const NAME: &'static str = "judgement";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn upgrade(version: u32, value: Value) -> Option<Value> {
-        // Version 1 had neither causes of failures nor a coverage, and both may be absent.
-        (version == 1).then_some(value)
+        // Version 1 had neither causes of failures nor a coverage, version 2 knew one look only; all may be absent.
+        (version == 1 || version == 2).then_some(value)
     }
 }

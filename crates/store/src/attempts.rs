@@ -63,6 +63,7 @@ impl Attempts {
             EventKind::RunStarted { .. }
             | EventKind::OrphansEnded { .. }
             | EventKind::BlockStarted { .. }
+            | EventKind::LookTaken { .. }
             | EventKind::RunEnded { .. } => Ok(()),
             EventKind::LaunchStage { launch, .. } => self.under_way(&launch.block).map(|_| ()),
             EventKind::BlockEnded { id, launches, .. } => check_launches(id, &self.under_way(id)?.order, launches),

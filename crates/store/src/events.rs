@@ -278,6 +278,7 @@ fn must_reach_the_disk(kind: &EventKind) -> bool {
         | EventKind::OrphansEnded { .. }
         | EventKind::BlockStarted { .. }
         | EventKind::BlockEnded { .. }
+        | EventKind::LookTaken { .. }
         | EventKind::RunEnded { .. } => true,
     }
 }

@@ -104,6 +104,7 @@ impl RunSummary {
             EventKind::BlockEnded { end: BlockEnd::Interrupted | BlockEnd::Spoilt { .. }, .. }
             | EventKind::OrphansEnded { .. }
             | EventKind::BlockStarted { .. }
+            | EventKind::LookTaken { .. }
             | EventKind::LaunchStage { .. } => {}
         }
     }

@@ -101,6 +101,7 @@ pub(crate) fn plan_begun(event: &Event) -> Option<&Digest> {
         | EventKind::BlockStarted { .. }
         | EventKind::LaunchStage { .. }
         | EventKind::BlockEnded { .. }
+        | EventKind::LookTaken { .. }
         | EventKind::RunEnded { .. } => None,
     }
 }

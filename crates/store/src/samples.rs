@@ -12,7 +12,7 @@ use isobench_schema::ids::{ArmId, BlockId, CommitId, Digest, LaunchId, RunId, Ta
 use isobench_schema::measurement::{Direction, MetricName};
 use isobench_schema::order;
 use isobench_schema::outcome::{Artifact, LaunchRecord, Outcome, Timeline};
-use isobench_schema::plan::{Design, Look, Plan, PlannedArm, PlannedTask};
+use isobench_schema::plan::{Design, Look, Plan, PlannedArm, PlannedTask, Spending};
 use isobench_schema::task::{Limits, MetricSpec, Requirements, ServerSpec};
 use isobench_schema::units::Seconds;
 use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
@@ -52,12 +52,16 @@ pub(crate) fn plan() -> Plan {
             looks: vec![look],
             min_window_s: seconds(0.1),
             replacements: 2,
+            spending: Spending::Even,
+            futility: None,
+            sentinel: None,
         },
         limits: limits(),
         requirements: Requirements::default(),
         deviations: Vec::new(),
         inputs: BTreeMap::new(),
         estimate_s: seconds(1.0 / 3.0),
+        forecast: None,
     };
     Plan {
         planner: "isobench 0".to_owned(),

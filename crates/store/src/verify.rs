@@ -186,6 +186,7 @@ fn check_events(reader: &RunReader, findings: &mut Vec<Finding>) -> Result<Evide
             EventKind::RunStarted { .. }
             | EventKind::OrphansEnded { .. }
             | EventKind::LaunchStage { .. }
+            | EventKind::LookTaken { .. }
             | EventKind::RunEnded { .. } => {}
         }
     }

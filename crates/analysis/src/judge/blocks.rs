@@ -12,6 +12,7 @@ use isobench_schema::plan::{Look, PlannedTask};
 use isobench_schema::task::MetricSpec;
 use isobench_schema::verdict::BlockCounts;
 
+use super::looks::Point;
 use super::{Attempt, JudgeError};
 use crate::launch::LaunchInput;
 use crate::measure::LaunchDigest;
@@ -85,6 +86,17 @@ impl<'a> Block<'a> {
         self.launches.iter().find(|launch| launch.arm() == arm)
     }
 
+    /// Returns the difference of one arm to another with their positions, if both count and can be compared.
+    pub(super) fn point(&self, metric: &MetricSpec, of: &ArmId, against: &ArmId) -> Option<Point> {
+        let position = |arm: &ArmId| self.launch(arm).map(|launch| launch.input.record.position);
+        Some(Point {
+            block: self.block,
+            difference: self.log_ratio(metric, of, against)?,
+            of: position(of)?,
+            against: position(against)?,
+        })
+    }
+
     /// Returns the log ratio of one arm to another, positive is better, if both count and can be compared.
     pub(super) fn log_ratio(&self, metric: &MetricSpec, of: &ArmId, against: &ArmId) -> Option<f64> {
         let (of, against) = (self.launch(of)?, self.launch(against)?);
@@ -103,9 +115,9 @@ impl<'a> Block<'a> {
 #[derive(Debug)]
 pub(super) struct TaskBlocks<'a> {
     pub(super) counts: BlockCounts,
-    /// The last look whose blocks are all done, if there is one.
-    pub(super) look: Option<Look>,
-    /// The blocks of that look that are done, or all of them if no look is complete; in order.
+    /// The looks whose blocks are all done.
+    looks: Vec<Look>,
+    /// The blocks of the last such look that are done, or all of them if no look is complete; in order.
     pub(super) blocks: Vec<Block<'a>>,
 }
 
@@ -115,8 +127,12 @@ impl<'a> TaskBlocks<'a> {
     /// A block is done if it has a complete attempt, or if infrastructure spoilt its last one and the task's
     /// replacements are used up; of the latter those launches count that failed in nothing, so that one arm's
     /// misfortune doesn't undo the others. A look is complete when all its blocks are done; later blocks don't count at
-    /// it.
-    pub(super) fn choose(task: &PlannedTask, attempts: Vec<&'a Attempt>) -> Result<Self, JudgeError> {
+    /// it. Looks beyond `most_looks` are not taken.
+    pub(super) fn choose(
+        task: &PlannedTask,
+        attempts: Vec<&'a Attempt>,
+        most_looks: usize,
+    ) -> Result<Self, JudgeError> {
         let planned = task.design.blocks();
         let mut counts = BlockCounts { planned, ..BlockCounts::default() };
         let mut complete: BTreeMap<u32, &Attempt> = BTreeMap::new();
@@ -146,11 +162,24 @@ impl<'a> TaskBlocks<'a> {
                 BlockEnd::Spoilt { .. } | BlockEnd::Complete | BlockEnd::Interrupted => {}
             }
         }
-        let looks = task.design.looks.iter().copied();
-        let look = looks.take_while(|look| (0..look.blocks).all(|block| done.contains_key(&block))).last();
-        done.retain(|block, _| look.is_none_or(|look| *block < look.blocks));
+        let looks = task.design.looks.iter().copied().take(most_looks);
+        let is_complete = |look: &Look| (0..look.blocks).all(|block| done.contains_key(&block));
+        let looks: Vec<Look> = looks.take_while(is_complete).collect();
+        if let Some(last) = looks.last() {
+            done.retain(|block, _| *block < last.blocks);
+        }
         let blocks = done.into_values().map(Block::of).collect();
-        Ok(Self { counts, look, blocks })
+        Ok(Self { counts, looks, blocks })
+    }
+
+    /// Returns the last look whose blocks are all done, if there is one.
+    pub(super) fn look(&self) -> Option<Look> {
+        self.looks.last().copied()
+    }
+
+    /// Returns how many looks are complete.
+    pub(super) fn reached(&self) -> usize {
+        self.looks.len()
     }
 
     /// Returns which launches can't be compared, and in what.

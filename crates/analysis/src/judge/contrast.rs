@@ -4,39 +4,31 @@ use isobench_schema::failure::{Charge, Failure};
 use isobench_schema::ids::ArmId;
 use isobench_schema::order::derive_seed;
 use isobench_schema::plan::{Look, PlannedContrast, PlannedTask};
-use isobench_schema::verdict::{BlockDifference, Contrast, Verdict};
+use isobench_schema::verdict::{BlockDifference, Contrast, LookDecision, LookResult, Verdict};
 
 use super::arms::{Arms, OwnFailure};
 use super::blocks::TaskBlocks;
+use super::levels::{self, ERROR};
+use super::looks::{self, Asked, FEWEST_BLOCKS, Point};
 use super::reason;
 use crate::stats::{
-    Interval, OneSample, blocks_for_difference, blocks_for_equivalence, hodges_lehmann, mean,
-    minimum_detectable_effect, serial_correlation, sign_flip_p,
+    blocks_for_difference, blocks_for_equivalence, hodges_lehmann, length, mean, sign_flip_p, standard_deviation,
 };
 
-/// An interval needs this many blocks.
-pub(super) const FEWEST_BLOCKS: usize = 5;
-
-/// Block differences with a positive serial correlation of a p below this are no independent evidence.
-const SERIAL: f64 = 0.01;
-
-/// The numbers of a look, all on the log scale.
-struct Numbers {
-    p: f64,
-    interval: Interval,
-    equivalence: Interval,
+/// What the verdicts of a task's contrasts follow from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Evidence<'a> {
+    pub(super) task: &'a PlannedTask,
+    pub(super) blocks: &'a TaskBlocks<'a>,
+    pub(super) arms: &'a Arms,
 }
 
 /// Returns the verdict on a contrast with all its numbers, but for `nothing-to-beat`, which the other contrasts decide.
-pub(super) fn judge(task: &PlannedTask, blocks: &TaskBlocks<'_>, arms: &Arms, planned: &PlannedContrast) -> Contrast {
-    let differences: Vec<BlockDifference> = blocks
-        .blocks
-        .iter()
-        .filter_map(|block| {
-            let log_ratio = block.log_ratio(&task.metric, &planned.of, &planned.against)?;
-            Some(BlockDifference { block: block.block, log_ratio })
-        })
-        .collect();
+pub(super) fn judge(evidence: Evidence<'_>, planned: &PlannedContrast) -> Contrast {
+    let Evidence { task, blocks, arms } = evidence;
+    let points: Vec<Point> =
+        blocks.blocks.iter().filter_map(|block| block.point(&task.metric, &planned.of, &planned.against)).collect();
+    let difference = |point: &Point| BlockDifference { block: point.block, log_ratio: point.difference };
     let mut contrast = Contrast {
         of: planned.of.clone(),
         against: planned.against.clone(),
@@ -46,7 +38,7 @@ pub(super) fn judge(task: &PlannedTask, blocks: &TaskBlocks<'_>, arms: &Arms, pl
         low: None,
         high: None,
         p: None,
-        blocks: u32::try_from(differences.len()).unwrap_or(u32::MAX),
+        blocks: u32::try_from(points.len()).unwrap_or(u32::MAX),
         reason: String::new(),
         charged_to: None,
         speedup: None,
@@ -56,8 +48,9 @@ pub(super) fn judge(task: &PlannedTask, blocks: &TaskBlocks<'_>, arms: &Arms, pl
         equivalence_high: None,
         mde: None,
         blocks_needed: None,
-        look: blocks.look,
-        differences,
+        look: blocks.look(),
+        looks: Vec::new(),
+        differences: points.iter().map(difference).collect(),
     };
     if let Some(reason) = not_run(task, &contrast) {
         (contrast.verdict, contrast.reason) = (Verdict::NotRun, reason);
@@ -67,7 +60,7 @@ pub(super) fn judge(task: &PlannedTask, blocks: &TaskBlocks<'_>, arms: &Arms, pl
         contrast.differences.clear();
         contrast.blocks = 0;
     } else {
-        by_numbers(task, blocks, arms, &mut contrast);
+        by_numbers(evidence, &points, &mut contrast);
     }
     contrast
 }
@@ -103,70 +96,77 @@ fn verdict_on_failure(arm: &ArmId, own: &OwnFailure) -> (Verdict, Option<ArmId>)
     }
 }
 
-fn by_numbers(task: &PlannedTask, blocks: &TaskBlocks<'_>, arms: &Arms, contrast: &mut Contrast) {
-    let values: Vec<f64> = contrast.differences.iter().map(|difference| difference.log_ratio).collect();
-    contrast.estimate = mean(&values);
+/// Gives the verdict of the first look that decides, else of the last one, with the numbers of that look.
+fn by_numbers(evidence: Evidence<'_>, points: &[Point], contrast: &mut Contrast) {
+    let Evidence { task, blocks, arms } = evidence;
+    let purpose = format!("{} against {}", contrast.of, contrast.against);
+    contrast.looks = looks::of(Asked { task, purpose: &purpose, reached: blocks.reached() }, points);
+    let deciding = contrast.looks.iter().position(|result| result.decision.verdict().is_some());
+    let place = deciding.or(contrast.looks.len().checked_sub(1));
+    let result = place.and_then(|place| contrast.looks.get(place)).copied();
+    let counted = result.map_or(blocks.blocks.len(), |result| usize::try_from(result.planned).unwrap_or(usize::MAX));
+    let within = |point: &&Point| usize::try_from(point.block).is_ok_and(|block| block < counted) || result.is_none();
+    let values: Vec<f64> = points.iter().filter(within).map(|point| point.difference).collect();
+    contrast.estimate = result.and_then(|result| result.estimate).or_else(|| mean(&values));
     contrast.speedup = contrast.estimate.map(f64::exp);
     contrast.hodges_lehmann = hodges_lehmann(&values);
-    let Some((look, sample)) = blocks.look.zip(OneSample::of(&values)).filter(|_| values.len() >= FEWEST_BLOCKS) else {
+    let Some(result) = result.filter(|result| result.p.is_some()) else {
         (contrast.verdict, contrast.reason) = too_few(blocks, arms, contrast);
         return;
     };
-    let purpose = format!("{} against {}", contrast.of, contrast.against);
+    contrast.blocks = result.blocks;
+    contrast.look =
+        Some(Look { blocks: result.planned, level: result.level, equivalence_level: result.equivalence_level });
+    (contrast.p, contrast.low, contrast.high) = (result.p, result.low, result.high);
+    (contrast.equivalence_low, contrast.equivalence_high) = (result.equivalence_low, result.equivalence_high);
     contrast.sign_flip_p = sign_flip_p(&values, derive_seed(task.design.seed, &format!("sign flips of {purpose}")));
-    contrast.mde = minimum_detectable_effect(sample.deviation, values.len(), look.level);
-    let Some(numbers) = numbers(&sample, look) else {
-        contrast.reason = format!("the levels of the look after {} blocks are not between 0 and 1", look.blocks);
-        return;
-    };
-    (contrast.p, contrast.low, contrast.high) =
-        (Some(numbers.p), Some(numbers.interval.low), Some(numbers.interval.high));
-    (contrast.equivalence_low, contrast.equivalence_high) =
-        (Some(numbers.equivalence.low), Some(numbers.equivalence.high));
-    let drift = serial_correlation(&values, derive_seed(task.design.seed, &format!("orders of {purpose}")));
-    if let Some(drift) = drift.filter(|drift| drift.p < SERIAL) {
-        contrast.reason = reason::drift(contrast, look, drift);
-        return;
+    let spread = standard_deviation(&values);
+    let passed = contrast.looks.get(..=place.unwrap_or_default()).unwrap_or_default();
+    contrast.mde = spread.zip(smallest_effect(passed)).map(|(spread, effect)| spread * effect);
+    contrast.verdict = result.decision.verdict().unwrap_or(Verdict::Inconclusive);
+    if let LookDecision::Undecided | LookDecision::Hopeless = result.decision {
+        contrast.blocks_needed = blocks_needed(evidence, contrast, spread);
     }
-    let margin = task.metric.margin.ln_1p();
-    contrast.verdict = verdict(&sample, &numbers, look, margin);
-    if contrast.verdict == Verdict::Inconclusive {
-        contrast.blocks_needed = blocks_needed(&sample, look, margin);
-    }
-    contrast.reason = reason::decided(contrast, look, task.metric.margin);
+    let drift = (result.decision == LookDecision::Drift).then(|| looks::drift(task, &purpose, &values)).flatten();
+    contrast.reason = reason::of_look(task, contrast, &result, drift);
 }
 
-fn numbers(sample: &OneSample, look: Look) -> Option<Numbers> {
-    Some(Numbers {
-        p: sample.p()?,
-        interval: sample.interval(look.level)?,
-        equivalence: sample.interval(2.0 * look.equivalence_level)?,
-    })
-}
-
-fn verdict(sample: &OneSample, numbers: &Numbers, look: Look, margin: f64) -> Verdict {
-    let significant = numbers.p < look.level;
-    let equivalent = numbers.equivalence.is_within(margin);
-    match (significant, equivalent) {
-        (true, _) if sample.mean >= margin => Verdict::Better,
-        (true, _) if sample.mean <= -margin => Verdict::Worse,
-        (true, true) => Verdict::Trivial,
-        (false, true) => Verdict::Equivalent,
-        (true | false, false) => Verdict::Inconclusive,
+/// Returns the smallest difference, in standard deviations, that these looks find with a power of 80 %.
+fn smallest_effect(passed: &[LookResult]) -> Option<f64> {
+    let mut looks: Vec<Look> = Vec::new();
+    for result in passed.iter().filter(|result| result.p.is_some()) {
+        // A look without a new difference repeats the one before it.
+        if looks.last().is_none_or(|look| look.blocks < result.blocks) {
+            looks.push(Look {
+                blocks: result.blocks,
+                level: result.level,
+                equivalence_level: result.equivalence_level,
+            });
+        }
     }
+    levels::smallest_effect(&looks)
 }
 
 /// Returns the fewest blocks that would decide with a power of 80 % if the truth were as estimated: a difference at
 /// least as large as the margin, or equivalence below it. `None` where no number of blocks up to 10,000 would, close to
 /// the margin.
-fn blocks_needed(sample: &OneSample, look: Look, margin: f64) -> Option<u32> {
-    let (spread, difference) = (sample.deviation, sample.mean);
+///
+/// It is the number of a design with one look at 5 %, times what several looks cost: the square of the ratio of the smallest
+/// effects that the two find with as many blocks (the inflation factor of Jennison and Turnbull 2000, section 2.3).
+fn blocks_needed(evidence: Evidence<'_>, contrast: &Contrast, spread: Option<f64>) -> Option<u32> {
+    let task = evidence.task;
+    let (spread, difference, margin) = (spread?, contrast.estimate?, task.metric.margin.ln_1p());
     let needed = if difference.abs() >= margin {
-        blocks_for_difference(spread, difference, look.level)
+        blocks_for_difference(spread, difference, ERROR)
     } else {
-        blocks_for_equivalence(spread, difference, margin, look.equivalence_level)
-    };
-    u32::try_from(needed?).ok()
+        blocks_for_equivalence(spread, difference, margin, ERROR)
+    }?;
+    let one = Look { blocks: task.design.blocks(), level: ERROR, equivalence_level: ERROR };
+    let inflation = levels::smallest_effect(&task.design.looks)? / levels::smallest_effect(&[one])?;
+    // A small number of blocks, far below 2^32.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most a few times 10,000")]
+    let blocks = (length(needed) * inflation.powi(2)).ceil() as u32;
+    Some(blocks)
 }
 
 /// Returns the verdict where too few blocks can be compared, and why.

@@ -18,6 +18,10 @@
 //! | 12 | two one-sided tests at the look's level find the difference inside the margin | `equivalent` |
 //! | 13 | anything else | `inconclusive` |
 //!
+//! Rules 9 to 13 are asked at each complete look in turn, and the first look that decides (10 to 12) gives the verdict with
+//! its own numbers: blocks that were run later, because another contrast needed them, don't change it. Where none decides,
+//! it is the last look's.
+//!
 //! Rule 2 comes before an agent's failure, so that all agents are kept out of the win rates of a task that can't rank
 //! them; how the agent did against the baseline has its own contrast.
 //!
@@ -32,26 +36,30 @@ mod arms;
 mod blocks;
 mod contrast;
 mod coverage;
+mod levels;
+mod looks;
 mod output;
 mod reason;
+mod sentinel;
 
 use std::collections::BTreeMap;
 
 use isobench_schema::block::BlockSpec;
-use isobench_schema::event::BlockEnd;
+use isobench_schema::event::{BlockEnd, ContrastLook};
 use isobench_schema::failure::{Charge, Failure};
 use isobench_schema::ids::{ArmId, BlockId, LaunchId, RunId, TaskId};
 use isobench_schema::outcome::Outcome;
 use isobench_schema::plan::{Plan, PlannedTask};
-use isobench_schema::verdict::{Contrast, Judgement, Standing, TaskJudgement, Verdict};
+use isobench_schema::verdict::{Contrast, Judgement, LookDecision, LookResult, Standing, TaskJudgement, Verdict};
 
 use crate::launch::LaunchInput;
 use arms::Arms;
 use blocks::{Block, Launch, TaskBlocks};
+use contrast::Evidence;
 use output::Asked;
 
 /// The version of the rules of this module and of the checks.
-pub const RULES: &str = "isobench/1";
+pub const RULES: &str = "isobench/2";
 
 /// One attempt at a block, as it ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,7 +142,7 @@ pub fn judge(input: &JudgeInput<'_>) -> Result<Judgement, JudgeError> {
     }
     let mut tasks = Vec::with_capacity(input.plan.tasks.len());
     for task in &input.plan.tasks {
-        tasks.push(judge_task(task, by_task.remove(&task.id).unwrap_or_default())?);
+        tasks.push(judge_task(task, by_task.remove(&task.id).unwrap_or_default(), usize::MAX)?.1);
     }
     if let Some((task, _)) = by_task.pop_first() {
         return Err(JudgeError::UnknownTask { task: task.clone() });
@@ -164,17 +172,95 @@ pub fn charged(spec: &BlockSpec, attempt: &Attempt) -> BTreeMap<ArmId, Failure> 
     measured.filter_map(charged).collect()
 }
 
-fn judge_task(task: &PlannedTask, attempts: Vec<&Attempt>) -> Result<TaskJudgement, JudgeError> {
-    let mut blocks = TaskBlocks::choose(task, attempts)?;
+/// What a look decides about a task under way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskLook {
+    /// What it says of each contrast.
+    pub contrasts: Vec<ContrastLook>,
+    /// Whether the task's further blocks are not run.
+    pub stops: bool,
+    /// Why: one sentence.
+    pub reason: String,
+}
+
+/// Returns what the look of that number, from 0, decides about a task: it stops if every contrast is decided, hopeless, or
+/// settled by something else than its numbers. Blocks after the look don't count. `None` if its blocks aren't all done.
+///
+/// # Errors
+/// Returns where the record contradicts the plan or itself.
+pub fn look(task: &PlannedTask, attempts: &[Attempt], number: u32) -> Result<Option<TaskLook>, JudgeError> {
+    let most = usize::try_from(number).unwrap_or(usize::MAX).saturating_add(1);
+    let (reached, judged) = judge_task(task, attempts.iter().collect(), most)?;
+    let Some(planned) = task.design.looks.get(most - 1).filter(|_| reached == most) else { return Ok(None) };
+    let is_last = task.design.looks.len() == most;
+    let empty = |decision| LookResult {
+        look: number,
+        planned: planned.blocks,
+        blocks: 0,
+        level: planned.level,
+        equivalence_level: planned.equivalence_level,
+        decision,
+        estimate: None,
+        low: None,
+        high: None,
+        p: None,
+        equivalence_low: None,
+        equivalence_high: None,
+    };
+    let waits = |contrast: &&Contrast| !contrast.looks.iter().any(|result| result.decision.ends_waiting());
+    let waiting: Vec<String> = judged
+        .contrasts
+        .iter()
+        .filter(|contrast| !settled(contrast))
+        .filter(waits)
+        .map(|contrast| format!("{} against {}", contrast.of, contrast.against))
+        .collect();
+    let result = |contrast: &Contrast| match contrast.looks.last() {
+        Some(result) if !settled(contrast) => *result,
+        Some(_) | None => empty(LookDecision::Settled),
+    };
+    let contrasts = { judged.contrasts.iter() }.map(|contrast| ContrastLook {
+        of: contrast.of.clone(),
+        against: contrast.against.clone(),
+        result: result(contrast),
+    });
+    let reason = match (waiting.is_empty(), is_last) {
+        (true, _) => "nothing is left to decide".to_owned(),
+        (false, true) => "it was the last look".to_owned(),
+        (false, false) => format!("undecided: {}", waiting.join(", ")),
+    };
+    Ok(Some(TaskLook { contrasts: contrasts.collect(), stops: waiting.is_empty() || is_last, reason }))
+}
+
+/// Returns whether more blocks can't change a verdict, whatever their numbers are.
+fn settled(contrast: &Contrast) -> bool {
+    match contrast.verdict {
+        Verdict::NotRun | Verdict::NothingToBeat | Verdict::AgentFailed => true,
+        // Charged to an arm, it failed by itself; else too few blocks could be compared so far.
+        Verdict::Invalid => contrast.charged_to.is_some(),
+        Verdict::NotMeasured => contrast.looks.is_empty(),
+        Verdict::Better | Verdict::Worse | Verdict::Trivial | Verdict::Equivalent | Verdict::Inconclusive => false,
+    }
+}
+
+/// Returns how many looks are complete, `most_looks` at most, and what they say.
+fn judge_task(
+    task: &PlannedTask,
+    attempts: Vec<&Attempt>,
+    most_looks: usize,
+) -> Result<(usize, TaskJudgement), JudgeError> {
+    let mut blocks = TaskBlocks::choose(task, attempts, most_looks)?;
     output::check(Asked { metric: &task.metric, workload: &task.workload }, &mut blocks.blocks);
     let arms = Arms::of(task, &blocks);
+    let evidence = Evidence { task, blocks: &blocks, arms: &arms };
     let mut contrasts: Vec<Contrast> =
-        task.contrasts.iter().map(|planned| contrast::judge(task, &blocks, &arms, planned)).collect();
+        task.contrasts.iter().map(|planned| contrast::judge(evidence, planned)).collect();
     let standing = standing(&contrasts);
     if standing == Standing::NothingToBeat {
         contrasts.iter_mut().for_each(nothing_to_beat);
     }
-    Ok(TaskJudgement {
+    let sentinel = sentinel::judge(task, &blocks, &contrasts);
+    let judgement = TaskJudgement {
         id: task.id.clone(),
         title: task.title.clone(),
         standing,
@@ -183,10 +269,12 @@ fn judge_task(task: &PlannedTask, attempts: Vec<&Attempt>) -> Result<TaskJudgeme
         margin: task.metric.margin,
         blocks: blocks.counts,
         contrasts,
+        sentinel,
         unlike: blocks.unlike(task),
         arms: arms.judgements,
         deviations: task.deviations.clone(),
-    })
+    };
+    Ok((blocks.reached(), judgement))
 }
 
 /// Returns whether the task can rank agents, by the human commit's verdict.

@@ -2,12 +2,12 @@
 
 use isobench_schema::failure::Failure;
 use isobench_schema::ids::ArmId;
-use isobench_schema::plan::Look;
-use isobench_schema::verdict::{BlockCounts, Contrast, Verdict};
+use isobench_schema::plan::PlannedTask;
+use isobench_schema::verdict::{BlockCounts, Contrast, LookDecision, LookResult};
 
 use super::arms::OwnFailure;
 use super::blocks::{Launch, TaskBlocks};
-use super::contrast::FEWEST_BLOCKS;
+use super::looks::FEWEST_BLOCKS;
 use crate::stats::SerialCorrelation;
 
 /// Returns the arm's name inside a sentence.
@@ -29,7 +29,7 @@ pub(super) fn own_failure(arm: &ArmId, own: &OwnFailure) -> String {
 /// Returns why a contrast can't be decided by its numbers.
 pub(super) fn too_few(blocks: &TaskBlocks<'_>, contrast: &Contrast, most: Option<&Failure>) -> String {
     let found = contrast.blocks;
-    if blocks.look.is_none() && contrast.differences.len() == blocks.blocks.len() {
+    if blocks.look().is_none() && contrast.differences.len() == blocks.blocks.len() {
         let BlockCounts { planned, complete, .. } = blocks.counts;
         return format!("only {complete} of {} are complete, and no look is reached", counted(planned));
     }
@@ -57,48 +57,70 @@ fn reason_without_failure(blocks: &TaskBlocks<'_>, contrast: &Contrast) -> Strin
     }
 }
 
-/// Returns why blocks that depend on each other decide nothing.
-pub(super) fn drift(contrast: &Contrast, look: Look, drift: SerialCorrelation) -> String {
-    format!(
-        "{}, but drift: the differences follow those of the block before (serial correlation {:.2}, p = {:.4})",
-        difference(contrast, look),
-        drift.correlation,
-        drift.p
-    )
-}
-
-/// Returns what the numbers say.
-pub(super) fn decided(contrast: &Contrast, look: Look, margin: f64) -> String {
-    let difference = difference(contrast, look);
-    let margin = percent(margin);
-    match contrast.verdict {
-        Verdict::Better => format!("{difference}, faster by at least the margin of {margin}"),
-        Verdict::Worse => format!("{difference}, slower by at least the margin of {margin}"),
-        Verdict::Trivial => format!("{difference}, a proven difference that is smaller than the margin of {margin}"),
-        Verdict::Equivalent => format!(
+/// Returns what a look says by its numbers.
+pub(super) fn of_look(
+    task: &PlannedTask,
+    contrast: &Contrast,
+    result: &LookResult,
+    drift: Option<SerialCorrelation>,
+) -> String {
+    let difference = difference(contrast, result);
+    let margin = percent(task.metric.margin);
+    let text = match result.decision {
+        LookDecision::Better => format!("{difference}, faster by at least the margin of {margin}"),
+        LookDecision::Worse => format!("{difference}, slower by at least the margin of {margin}"),
+        LookDecision::Trivial => {
+            format!("{difference}, a proven difference that is smaller than the margin of {margin}")
+        }
+        LookDecision::Equivalent => format!(
             "{}x as fast as {} ({} interval {} to {}, {}), no difference as large as the margin of {margin}",
             ratio(contrast.estimate),
             name(&contrast.against),
-            percent(1.0 - 2.0 * look.equivalence_level),
+            percent(1.0 - 2.0 * result.equivalence_level),
             ratio(contrast.equivalence_low),
             ratio(contrast.equivalence_high),
             counted(contrast.blocks)
         ),
-        Verdict::Inconclusive
-        | Verdict::NothingToBeat
-        | Verdict::AgentFailed
-        | Verdict::Invalid
-        | Verdict::NotMeasured
-        | Verdict::NotRun => format!("{difference}, not enough evidence for a margin of {margin}{}", outlook(contrast)),
+        LookDecision::Drift => {
+            let found = drift.map_or_else(String::new, |SerialCorrelation { correlation, p }| {
+                format!(" (serial correlation {correlation:.2}, {})", p_value(p))
+            });
+            format!("{difference}, but drift: the differences follow those of the block before{found}")
+        }
+        LookDecision::Hopeless => format!(
+            "{difference}, not enough evidence for a margin of {margin}, and the looks to come were unlikely to change \
+             that{}",
+            outlook(contrast)
+        ),
+        LookDecision::Undecided | LookDecision::TooFew | LookDecision::Settled => {
+            format!("{difference}, not enough evidence for a margin of {margin}{}", outlook(contrast))
+        }
+    };
+    format!("{text}{}", at_look(task, contrast, result))
+}
+
+/// Returns at which of several looks the verdict fell, and what later blocks, which another contrast needed, say.
+fn at_look(task: &PlannedTask, contrast: &Contrast, result: &LookResult) -> String {
+    let planned = task.design.looks.len();
+    if planned < 2 {
+        return String::new();
+    }
+    let number = result.look.saturating_add(1);
+    let later = contrast.looks.last().filter(|last| last.look > result.look && last.blocks > result.blocks);
+    match later {
+        None => format!(" (look {number} of {planned})"),
+        Some(last) => {
+            format!(" (look {number} of {planned}; over all {} it is {}x)", counted(last.blocks), ratio(last.estimate))
+        }
     }
 }
 
-fn difference(contrast: &Contrast, look: Look) -> String {
+fn difference(contrast: &Contrast, result: &LookResult) -> String {
     format!(
         "{}x as fast as {} ({} interval {} to {}, {}, {})",
         ratio(contrast.estimate),
         name(&contrast.against),
-        percent(1.0 - look.level),
+        percent(1.0 - result.level),
         ratio(contrast.low),
         ratio(contrast.high),
         contrast.p.map_or_else(String::new, p_value),

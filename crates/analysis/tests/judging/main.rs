@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that meets the unexpected fails")]
 
 mod causes;
+mod looks;
 mod output;
 mod properties;
 mod rates;
+mod sentinel;
 mod support;
 mod verdicts;

@@ -17,7 +17,7 @@ use isobench_schema::ids::{ArmId, BlockId, Digest, LaunchId, RunId, TaskId};
 use isobench_schema::measurement::{DEFINITION, Measurement, MetricName, RequestCounts};
 use isobench_schema::order;
 use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline};
-use isobench_schema::plan::{Design, Look, Plan, PlannedArm, PlannedContrast, PlannedTask};
+use isobench_schema::plan::{Design, Look, Plan, PlannedArm, PlannedContrast, PlannedTask, Spending};
 use isobench_schema::task::{Limits, MetricSpec, Requirements, ServerSpec};
 use isobench_schema::units::Seconds;
 use isobench_schema::verdict::{Contrast, Judgement};
@@ -65,6 +65,9 @@ pub(crate) fn task(name: &str, arms: &[&str], blocks: u32) -> PlannedTask {
             looks: vec![look(blocks)],
             min_window_s: seconds(1.0),
             replacements: 2,
+            spending: Spending::Even,
+            futility: None,
+            sentinel: None,
         },
         limits: Limits {
             build_s: seconds(60.0),
@@ -80,6 +83,7 @@ pub(crate) fn task(name: &str, arms: &[&str], blocks: u32) -> PlannedTask {
         deviations: Vec::new(),
         inputs: BTreeMap::new(),
         estimate_s: seconds(1.0),
+        forecast: None,
     }
 }
 

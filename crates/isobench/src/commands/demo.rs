@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use isobench_plan::budget::Budget;
 use isobench_schema::ids::{ArmId, RunId};
 use isobench_schema::verdict::{Judgement, Verdict};
 use isobench_store::layout;
@@ -10,6 +11,7 @@ use isobench_store::layout;
 use super::{Context, plan, run};
 use crate::args::{ChoiceArgs, CommitArgs, DemoArgs};
 use crate::demo::{self, Size, calibrate};
+use crate::design_args::DesignArgs;
 use crate::evidence;
 use crate::exit::{CommandError, Exit, WithExit as _};
 
@@ -29,11 +31,11 @@ pub(crate) fn run(args: &DemoArgs, context: Context) -> Result<Exit, CommandErro
         return Ok(Exit::Success);
     }
     let end = if args.out.join(layout::EVENTS).is_file() {
-        run::resume(&args.out, cache, context)?
+        run::resume(&args.out, cache, &Budget::default(), context)?
     } else {
         let (plan, facts) = plan::make(&dataset, &choice(&cache), context)?;
         let run = RunId::new("demo").exit(Exit::Error)?;
-        run::start(&args.out, &run, &plan, &facts, cache, context)?
+        run::start(&args.out, (&run, &plan, &facts), cache, &Budget::default(), context)?
     };
     match end {
         Exit::Success | Exit::SomeFailed => check(&args.out, context),
@@ -52,6 +54,7 @@ pub(crate) fn choice(cache: &Path) -> ChoiceArgs {
         seed: 1,
         allow_unisolated: true,
         against_itself: false,
+        design: DesignArgs::default(),
         commits: CommitArgs::default(),
         cache: Some(cache.to_owned()),
     }

@@ -27,6 +27,7 @@ use crate::args::{ChoiceArgs, KindArg, PlanArgs, PlanFormatArg};
 use crate::dataset_files;
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::facts::{self, Clones, Where};
+use crate::statistics::PlanStatistics;
 
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs, context: Context) -> Result<Exit, CommandError> {
@@ -85,8 +86,9 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
         isolation: Isolation::None,
         baseline_against_itself: args.against_itself,
         commits,
+        design: args.design.options(),
     };
-    let plan = planner::plan(&dataset, &facts, &options).exit(Exit::Usage)?;
+    let plan = planner::plan(&dataset, &facts, &options, &PlanStatistics).exit(Exit::Usage)?;
     Ok((plan, facts))
 }
 

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use isobench_plan::budget::{Budget, Money};
+use isobench_plan::knowledge::Knowledge;
 use isobench_plan::next::Next;
 use isobench_plan::progress::Progress;
 use isobench_schema::event::RunEnd;
@@ -27,7 +29,9 @@ pub(crate) fn run(args: &RunArgs, context: Context) -> Result<Exit, CommandError
             return show_next(&args.what, context);
         }
         take_in(&args.what, &args.take_in, context)?;
-        return resume(&args.what, cache, context);
+        let plan = evidence::open(&args.what)?.plan().clone();
+        let budget = Budget { max_blocks: args.choice.design.max_blocks, ..budget(args, &plan)? };
+        return resume(&args.what, cache, &budget, context);
     }
     if let Some(block) = args.take_in.first() {
         let message = format!("`{}` can only be taken in by the run that it belongs to", block.display());
@@ -56,27 +60,48 @@ pub(crate) fn run(args: &RunArgs, context: Context) -> Result<Exit, CommandError
         Some(name) => RunId::new(name).unwrap_or(run),
         None => run,
     };
-    start(&folder, &run, &plan, &facts, cache, context)
+    start(&folder, (&run, &plan, &facts), cache, &budget(args, &plan)?, context)
+}
+
+/// Returns what the run may use up. The plan's own bound of blocks needs no other.
+fn budget(args: &RunArgs, plan: &Plan) -> Result<Budget, CommandError> {
+    let money = match args.budget.budget_money {
+        None => None,
+        Some(usd) => {
+            let planned_for = plan.planned_for.as_ref().filter(|planned_for| !planned_for.assumed);
+            let listed = || {
+                let device = Knowledge::embedded().devices.find(&planned_for?.device)?;
+                device.price_usd_per_hour
+            };
+            let Some(usd_per_hour) = args.choice.commits.price.or_else(listed) else {
+                let message = "`--budget-money` needs the price of the device, which isn't known";
+                return Err(CommandError::new(Exit::Usage, message)
+                    .hint("give it with `--price USD`: of one device, or of this machine, for an hour"));
+            };
+            Some(Money { usd, usd_per_hour })
+        }
+    };
+    let seconds = args.budget.budget_minutes.map(|minutes| 60.0 * minutes);
+    Ok(Budget { max_blocks: None, seconds, money })
 }
 
 /// Starts a run in a new folder, or goes on with it if it is this very run.
 pub(crate) fn start(
     folder: &Path,
-    run: &RunId,
-    plan: &Plan,
-    facts: &Facts,
+    (run, plan, facts): (&RunId, &Plan, &Facts),
     cache: PathBuf,
+    budget: &Budget,
     context: Context,
 ) -> Result<Exit, CommandError> {
     fs::create_dir_all(folder).exit(Exit::Usage)?;
     let store = RunStore::create(folder, run, plan, facts).map_err(|error| open_error(error, folder))?;
-    execute(store, cache, context)
+    execute(store, cache, budget, context)
 }
 
 /// Goes on with a run.
-pub(crate) fn resume(folder: &Path, cache: PathBuf, context: Context) -> Result<Exit, CommandError> {
+pub(crate) fn resume(folder: &Path, cache: PathBuf, budget: &Budget, context: Context) -> Result<Exit, CommandError> {
     let store = RunStore::open(folder).map_err(|error| open_error(error, folder))?;
-    execute(store, cache, context)
+    execute(store, cache, budget, context)
 }
 
 /// Takes the folders of finished blocks into their run.
@@ -130,7 +155,14 @@ fn show_next(folder: &Path, context: Context) -> Result<Exit, CommandError> {
             context.terminal.data(&format::to_pretty(spec.as_ref()).exit(Exit::Error)?);
             Ok(Exit::Success)
         }
-        Next::Finished => Err(CommandError::new(Exit::NothingToRun, "the run is finished: no block is left")),
+        Next::Look { task, look } => {
+            let message = format!("look {} at task `{task}` comes before any further block", look.saturating_add(1));
+            let hint = format!("`isobench run {}` takes it and goes on", folder.display());
+            Err(CommandError::new(Exit::NothingToRun, message).hint(hint))
+        }
+        Next::Finished | Next::BudgetUsed { .. } => {
+            Err(CommandError::new(Exit::NothingToRun, "the run is finished: no block is left"))
+        }
     }
 }
 
@@ -144,7 +176,7 @@ fn open_error(error: OpenRunError, folder: &Path) -> CommandError {
     }
 }
 
-fn execute(mut store: RunStore, cache: PathBuf, context: Context) -> Result<Exit, CommandError> {
+fn execute(mut store: RunStore, cache: PathBuf, budget: &Budget, context: Context) -> Result<Exit, CommandError> {
     let folder = store.dir().to_owned();
     let machine = super::machine(cache)?;
     let cancel = interrupt::flag().exit(Exit::Machine)?;
@@ -152,10 +184,17 @@ fn execute(mut store: RunStore, cache: PathBuf, context: Context) -> Result<Exit
         context.terminal.status("the last event was cut short and is dropped; nothing else is lost");
     }
     let mut watch = progress::watch(context, store.plan(), folder.clone());
-    let end = coordinator::run(&mut store, &machine, &cancel, watch.as_mut());
+    let end = coordinator::run(&mut store, &machine, &cancel, budget, watch.as_mut());
     drop(watch);
     match end? {
         RunEnd::Finished => {}
+        RunEnd::BudgetUsed => {
+            let line = format!(
+                "the budget is used up, and every task is judged at its last look; go on with: isobench run {}",
+                folder.display()
+            );
+            context.terminal.error(&line);
+        }
         RunEnd::Interrupted | RunEnd::Stopped => {
             let line = format!("interrupted; go on with: isobench run {}", folder.display());
             context.terminal.error(&line);

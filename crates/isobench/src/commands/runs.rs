@@ -68,6 +68,7 @@ fn state(summary: &RunSummary) -> &'static str {
         (false, Some(RunEnd::Finished)) => "finished",
         (false, Some(RunEnd::Interrupted)) => "interrupted; can be resumed",
         (false, Some(RunEnd::Stopped)) => "stopped by an error; can be resumed",
+        (false, Some(RunEnd::BudgetUsed)) => "budget used up; can be resumed",
         (false, None) => "killed; can be resumed",
     }
 }

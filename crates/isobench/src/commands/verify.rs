@@ -2,13 +2,15 @@
 
 use std::fs;
 
+use isobench_schema::event::EventKind;
 use isobench_schema::format;
 use isobench_store::{Severity, layout, verify};
 use serde::Serialize;
 
 use super::Context;
 use crate::args::VerifyArgs;
-use crate::evidence;
+use crate::coordinator::EndedBlocks;
+use crate::evidence::{self, Digests};
 use crate::exit::{CommandError, Exit, WithExit as _};
 
 /// What was found.
@@ -38,6 +40,7 @@ pub(crate) fn run(args: &VerifyArgs, context: Context) -> Result<Exit, CommandEr
     }
     let is_damage = |row: &Row| row.severity == "damage";
     if !rows.iter().any(is_damage) {
+        rows.extend(looks_again(args)?);
         rows.extend(verdicts_again(args)?);
     }
     let sound = !rows.iter().any(is_damage);
@@ -65,4 +68,29 @@ fn verdicts_again(args: &VerifyArgs) -> Result<Vec<Row>, CommandError> {
         }
         None => vec![Row { severity: "note", message: "no judgement is kept; the evidence can be judged".to_owned() }],
     })
+}
+
+/// Takes every look of the record afresh from the evidence before it, and holds the result against what was noted.
+fn looks_again(args: &VerifyArgs) -> Result<Vec<Row>, CommandError> {
+    let reader = evidence::open(&args.run)?;
+    let mut ended = EndedBlocks::default();
+    let mut digests = Digests::default();
+    let mut rows = Vec::new();
+    for event in reader.events().exit(Exit::Error)? {
+        let event = event.exit(Exit::Error)?;
+        if let EventKind::LookTaken { task, look, .. } = &event.kind {
+            let afresh = ended.look(reader.artifacts(), reader.plan(), task, *look, &mut digests);
+            let message = match afresh {
+                Ok(afresh) if afresh == event.kind => None,
+                Ok(_) => Some("isn't what the evidence gives".to_owned()),
+                Err(error) => Some(format!("can't be taken again: {}", error.message)),
+            };
+            if let Some(message) = message {
+                let message = format!("look {} at task `{task}` {message}", look.saturating_add(1));
+                rows.push(Row { severity: "damage", message });
+            }
+        }
+        ended.apply(&event.kind);
+    }
+    Ok(rows)
 }

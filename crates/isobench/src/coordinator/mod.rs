@@ -1,11 +1,13 @@
 //! Runs a plan: block after block as the plan and the events say, resuming whatever was cut short.
 
+mod ended;
 mod recovery;
 mod sink;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use isobench_plan::budget::Budget;
 use isobench_plan::next::Next;
 use isobench_plan::progress::Progress;
 use isobench_runner::block::{self, BlockContext, RunBlockError};
@@ -22,6 +24,7 @@ use isobench_analysis::validity::LaunchRules;
 use crate::evidence::{self, Digests, LaunchDigest};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::progress::Watch;
+pub(crate) use ended::EndedBlocks;
 pub(crate) use recovery::end_orphans;
 use sink::StoreSink;
 
@@ -55,60 +58,66 @@ pub(crate) fn run(
     store: &mut RunStore,
     machine: &Machine,
     cancel: &AtomicBool,
+    budget: &Budget,
     watch: &mut dyn Watch,
 ) -> Result<RunEnd, CommandError> {
     let marker = marker(store.dir());
     let run = store.run().clone();
     let (plan, plan_digest) = (store.plan().clone(), store.plan_digest().clone());
-    let mut progress = Progress::new(run.clone());
+    let mut course = Course { progress: Progress::new(run.clone()), ended: EndedBlocks::default() };
     let trees = KnownTrees::default();
     let mut has_finished = false;
     for event in store.events().exit(Exit::Error)? {
         let event = event.exit(Exit::Error)?;
-        progress.apply(&event);
+        course.apply(&event);
         recovery::note_trees(store.artifacts(), &event.kind, &trees);
         has_finished = matches!(event.kind, EventKind::RunEnded { end: RunEnd::Finished, .. });
         watch.seen(&event);
     }
-    let ended = end_orphans(&marker)?;
-    let is_done = matches!(progress.next(&plan).exit(Exit::Usage)?, Next::Finished);
+    let orphans = end_orphans(&marker)?;
+    // A design that isn't known here is refused before anything is written.
+    course.progress.next(&plan).exit(Exit::Usage)?;
     // Without its last event the run was killed just before it, and gets it now.
-    if is_done && has_finished && store.open_attempts().is_empty() {
+    if has_finished && store.open_attempts().is_empty() {
         return Ok(RunEnd::Finished);
     }
-    let note = |store: &mut RunStore, progress: &mut Progress, watch: &mut dyn Watch, kind| {
-        let event = store.append(kind).map_err(not_written)?;
-        progress.apply(&event);
-        watch.event(&event);
-        Ok::<Event, CommandError>(event)
-    };
     let kind = EventKind::RunStarted {
         run: run.clone(),
         plan: plan_digest,
         isobench: env!("CARGO_PKG_VERSION").to_owned(),
         process: std::process::id(),
     };
-    note(store, &mut progress, watch, kind)?;
-    if !ended.is_empty() {
-        note(store, &mut progress, watch, EventKind::OrphansEnded { processes: ended })?;
+    course.note(store, watch, kind)?;
+    if !orphans.is_empty() {
+        course.note(store, watch, EventKind::OrphansEnded { processes: orphans })?;
     }
-    for kind in recovery::close_open_attempts(store, &plan, &progress)? {
-        note(store, &mut progress, watch, kind)?;
+    for kind in recovery::close_open_attempts(store, &plan, &course.progress)? {
+        course.note(store, watch, kind)?;
     }
     recovery::sweep_work(store)?;
     let mut digests = Digests::open(store.dir());
-    while let Next::Block(spec) = progress.next(&plan).exit(Exit::Usage)? {
+    loop {
+        let spec = match course.progress.next_within(&plan, budget).exit(Exit::Usage)? {
+            Next::Block(spec) => spec,
+            Next::Look { task, look } => {
+                let kind = course.ended.look(store.artifacts(), &plan, &task, look, &mut digests)?;
+                course.note(store, watch, kind)?;
+                continue;
+            }
+            Next::BudgetUsed { reason } => return stop(store, RunEnd::BudgetUsed, Some(reason), watch),
+            Next::Finished => return stop(store, RunEnd::Finished, None, watch),
+        };
         if cancel.load(Ordering::Relaxed) {
             return stop(store, RunEnd::Interrupted, None, watch);
         }
         // First what recovery needs, then the event that makes it needed.
         recovery::keep_spec(&recovery::work_folder(store, &spec.id)?, &spec)?;
         let order = spec.launches.iter().map(|launch| launch.arm.clone()).collect();
-        note(store, &mut progress, watch, EventKind::BlockStarted { id: spec.id.clone(), order })?;
+        course.note(store, watch, EventKind::BlockStarted { id: spec.id.clone(), order })?;
         match run_block(store, machine, (&marker, &trees), &spec, cancel, &mut digests, watch) {
             Ok(kind) => {
                 let interrupted = matches!(&kind, EventKind::BlockEnded { end: BlockEnd::Interrupted, .. });
-                note(store, &mut progress, watch, kind)?;
+                course.note(store, watch, kind)?;
                 recovery::remove_work(store, &spec.id)?;
                 if interrupted {
                     return stop(store, RunEnd::Interrupted, None, watch);
@@ -122,7 +131,27 @@ pub(crate) fn run(
         }
         digests.save(store.dir())?;
     }
-    stop(store, RunEnd::Finished, None, watch)
+}
+
+/// How far the run has come, kept up with each event.
+struct Course {
+    progress: Progress,
+    ended: EndedBlocks,
+}
+
+impl Course {
+    fn apply(&mut self, event: &Event) {
+        self.progress.apply(event);
+        self.ended.apply(&event.kind);
+    }
+
+    /// Writes an event into the record, and shows it.
+    fn note(&mut self, store: &mut RunStore, watch: &mut dyn Watch, kind: EventKind) -> Result<(), CommandError> {
+        let event = store.append(kind).map_err(not_written)?;
+        self.apply(&event);
+        watch.event(&event);
+        Ok(())
+    }
 }
 
 fn stop(

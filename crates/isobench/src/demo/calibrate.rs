@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use isobench_plan::budget::Budget;
 use isobench_schema::event::{Event, RunEnd};
 use isobench_schema::ids::{ArmId, RunId};
 use isobench_schema::measurement::MetricName;
@@ -45,11 +46,11 @@ pub(crate) fn requests(out: &Path, cache: &Path, context: Context) -> Result<u32
     let mut store = RunStore::create(&folder, &run, &plan, &facts).exit(Exit::Error)?;
     let machine = commands::machine(cache.to_owned())?;
     let mut watch = Timing { terminal: context.terminal, engine_ms: None };
-    let end = coordinator::run(&mut store, &machine, &cancel, &mut watch)?;
+    let end = coordinator::run(&mut store, &machine, &cancel, &Budget::default(), &mut watch)?;
     drop(store);
     match end {
         RunEnd::Finished => {}
-        RunEnd::Interrupted | RunEnd::Stopped => {
+        RunEnd::Interrupted | RunEnd::Stopped | RunEnd::BudgetUsed => {
             return Err(CommandError::new(Exit::Interrupted, "interrupted while the engine was timed")
                 .hint("the same command starts again; nothing was kept yet"));
         }

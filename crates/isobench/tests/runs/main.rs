@@ -16,6 +16,7 @@ mod exporting;
 mod full_disk;
 mod hostile;
 mod integrity;
+mod looks;
 mod patches;
 mod resuming;
 #[path = "../support/mod.rs"]

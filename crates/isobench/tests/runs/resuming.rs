@@ -100,6 +100,7 @@ fn a_link_in_the_place_of_evidence_does_not_keep_a_killed_run_from_going_on() {
             | EventKind::OrphansEnded { .. }
             | EventKind::BlockStarted { .. }
             | EventKind::LaunchStage { .. }
+            | EventKind::LookTaken { .. }
             | EventKind::RunEnded { .. } => None,
         })
     };

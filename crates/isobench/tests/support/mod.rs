@@ -264,6 +264,7 @@ pub(crate) fn complete_launches(run: &Path) -> Vec<LaunchRecord> {
         | EventKind::OrphansEnded { .. }
         | EventKind::BlockStarted { .. }
         | EventKind::LaunchStage { .. }
+        | EventKind::LookTaken { .. }
         | EventKind::RunEnded { .. } => Vec::new(),
     };
     events(run).into_iter().flat_map(of).collect()

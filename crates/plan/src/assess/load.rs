@@ -16,7 +16,7 @@ use crate::cost::{CostInput, cost};
 use crate::defaults;
 use crate::knowledge::models::ModelRow;
 use crate::lint::{Case, Given, Traits, finding, ids, lint};
-use crate::planner::default_blocks;
+use crate::planner::default_looks;
 use crate::requirements::{
     DeadlineSettings, Launch, Model, Place, ServerOptions, ServiceRate, deadlines, model, need, proxy, service_rate,
     start_s,
@@ -250,7 +250,8 @@ impl<'a> Load<'a> {
         let limits = self.limits.unwrap_or_else(defaults::limits);
         let builds = sources.builds(subject);
         let devices = self.need.as_ref().and_then(|need| need.devices).unwrap_or(1);
-        let blocks = default_blocks(rungs.len());
+        let looks = default_looks(defaults::MAX_BLOCKS, rungs.len());
+        let blocks = looks.last().copied().unwrap_or(defaults::MAX_BLOCKS);
         let input = CostInput {
             rungs: &rungs,
             builds: &builds,

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use isobench_plan::choose::{Choice, inputs_needed, revisions_needed};
 use isobench_plan::dataset::{self, Dataset, Entry, EntryKind, Files, ReadFileError};
-use isobench_plan::planner::{self, PlanOptions};
+use isobench_plan::planner::{self, DesignOptions, PlanOptions};
 use isobench_plan::setting::Setting;
+use isobench_plan::statistics::Statistics;
 use isobench_schema::facts::{Facts, Host, ResolvedRevision};
 use isobench_schema::ids::{CommitId, Digest};
-use isobench_schema::plan::Plan;
+use isobench_schema::plan::{Forecast, Look, Plan, PlannedTask, Spending};
 
 /// A task that has only what it must, and an agent with and one without a patch.
 pub(crate) const SAMPLE: &str = r#"id = "sample"
@@ -105,12 +106,30 @@ pub(crate) fn facts(dataset: &Dataset) -> Facts {
     facts
 }
 
-/// Returns options that allow everything.
+/// Returns options that allow everything, with one look after six blocks for tasks that don't say their own.
 pub(crate) fn options() -> PlanOptions {
-    PlanOptions { allow_unisolated: true, ..PlanOptions::new(7, "0.0.0") }
+    let design = DesignOptions { max_blocks: Some(6), ..DesignOptions::default() };
+    PlanOptions { allow_unisolated: true, design, ..PlanOptions::new(7, "0.0.0") }
+}
+
+/// Levels that are easily told, instead of real ones.
+pub(crate) struct EvenLevels;
+
+impl Statistics for EvenLevels {
+    fn looks(&self, _spending: Spending, blocks: &[u32]) -> Result<Vec<Look>, String> {
+        if !blocks.is_sorted_by(|one, next| one < next) {
+            return Err("each look must come after the one before it".to_owned());
+        }
+        let level = 0.05 / blocks.len() as f64;
+        Ok(blocks.iter().map(|&blocks| Look { blocks, level, equivalence_level: level }).collect())
+    }
+
+    fn forecast(&self, _task: &PlannedTask, _host: &Host) -> Option<Forecast> {
+        None
+    }
 }
 
 /// Plans a dataset with facts in which everything is found.
 pub(crate) fn plan(dataset: &Dataset) -> Plan {
-    planner::plan(dataset, &facts(dataset), &options()).expect("a plan")
+    planner::plan(dataset, &facts(dataset), &options(), &EvenLevels).expect("a plan")
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{badge, blocks_plot, intervals_plot};
+use super::{badge, blocks_plot, intervals_plot, looks_plot};
 use crate::view::{ArmView, ContrastView, FailureKind, FailureView, TaskView};
 
 /// Returns the task's section.
@@ -26,6 +26,8 @@ pub(super) fn section(index: usize, task: &TaskView) -> Markup {
             }
             (intervals_plot::plot(task))
             (contrasts(task))
+            (looks_plot::plots(index, task))
+            @if let Some(sentinel) = &task.sentinel { p.note { (sentinel) } }
             h3 { "Blocks" }
             (blocks_plot::plot(index, task))
             (block_values(task))

@@ -1,6 +1,6 @@
 //! The events as lines of a log, where there is no terminal.
 
-use isobench_schema::event::{BlockEnd, Event, EventKind, LaunchStage};
+use isobench_schema::event::{BlockEnd, ContrastLook, Event, EventKind, LaunchStage};
 use isobench_schema::failure::Failure;
 use isobench_schema::outcome::{LaunchRecord, Outcome};
 use std::fmt::Write as _;
@@ -33,12 +33,33 @@ pub fn plain_line(event: &Event) -> Option<String> {
             let what = block_end(end);
             if outcomes.is_empty() { format!("{id} {what}") } else { format!("{id} {what}: {}", outcomes.join("; ")) }
         }
+        EventKind::LookTaken { task, look, blocks, contrasts, stops, reason } => {
+            let found: Vec<String> = contrasts.iter().map(contrast_look).collect();
+            let then = if *stops { "ends" } else { "goes on" };
+            format!(
+                "{task} look {} after {}: {}; it {then}: {}",
+                look.saturating_add(1),
+                counted(u64::from(*blocks), "block"),
+                found.join(", "),
+                clean(reason)
+            )
+        }
         EventKind::RunEnded { end, message } => match message {
             Some(message) => format!("run {end}: {}", clean(message)),
             None => format!("run {end}"),
         },
     };
     Some(format!("{} {text}", time_of_day(event.at_ms.get())))
+}
+
+/// Returns what a look says of a contrast, with the p and the level that it was held to.
+fn contrast_look(look: &ContrastLook) -> String {
+    let ContrastLook { of, against, result } = look;
+    let numbers = result
+        .estimate
+        .zip(result.p)
+        .map(|(estimate, p)| format!(" {:.3}x, p {p:.4} at a level of {:.4}", estimate.exp(), result.level));
+    format!("{of} against {against} {}{}", result.decision, numbers.unwrap_or_default())
 }
 
 fn outcome(record: &LaunchRecord, charged: Option<&Failure>) -> String {

@@ -23,6 +23,7 @@ impl LiveState {
         }
         lines.extend(self.measurement.as_ref().map(|text| format!("last      {text}")));
         lines.extend(self.estimate.as_ref().map(|text| format!("so far    {text}")));
+        lines.extend(self.look.as_ref().map(|text| format!("last look {text}")));
         lines.extend(self.failure_line());
         fit(lines, width, height)
     }
@@ -73,6 +74,7 @@ fn ended(end: RunEnd, message: Option<&str>) -> String {
     let what = match end {
         RunEnd::Finished => "finished",
         RunEnd::Interrupted => "interrupted; the same command resumes",
+        RunEnd::BudgetUsed => "the budget is used up; the same command with more goes on",
         RunEnd::Stopped => "stopped; the same command resumes once the cause is mended",
     };
     message.map_or_else(|| what.to_owned(), |message| format!("{what}: {message}"))

@@ -127,6 +127,9 @@ fn contrasts(out: &mut String, task: &TaskView, style: Style) {
     for contrast in &task.contrasts {
         style.paragraph(out, "  - ", &format!("{}: {}", contrast.name(), contrast.explanation()));
     }
+    if let Some(sentinel) = &task.sentinel {
+        style.paragraph(out, "  ", sentinel);
+    }
 }
 
 fn arms(out: &mut String, task: &TaskView, style: Style) {

@@ -191,15 +191,7 @@ fn summary(out: &mut String, task: &PlannedTask, style: Style) {
 }
 
 fn shape(out: &mut String, task: &PlannedTask, style: Style) {
-    let design = format!(
-        "{} of {}, {}, window at least {}, about {}",
-        counted(task.design.blocks(), "block"),
-        counted(u64::try_from(task.arms.len()).unwrap_or(u64::MAX), "launch"),
-        counted(u64::try_from(task.design.looks.len()).unwrap_or(u64::MAX), "look"),
-        number::duration(task.design.min_window_s.get()),
-        number::duration(task.estimate_s.get())
-    );
-    style.paragraph(out, "  design    ", &design);
+    style.paragraph(out, "  design    ", &design(task));
     let metric = format!(
         "{} in {}, {}, margin {}",
         task.metric.primary,
@@ -208,6 +200,25 @@ fn shape(out: &mut String, task: &PlannedTask, style: Style) {
         number::percent(task.metric.margin)
     );
     style.paragraph(out, "  metric    ", &metric);
+}
+
+/// Returns how many blocks there are, when they are looked at, and how long they take.
+fn design(task: &PlannedTask) -> String {
+    let design = &task.design;
+    let launches = counted(u64::try_from(task.arms.len()).unwrap_or(u64::MAX), "launch");
+    let (window, most) = (number::duration(design.min_window_s.get()), number::duration(task.estimate_s.get()));
+    let blocks = counted(design.blocks(), "block");
+    let [first, .., last] = design.looks.as_slice() else {
+        return format!("{blocks} of {launches}, 1 look, window at least {window}, about {most}");
+    };
+    let looks: Vec<String> = design.looks.iter().map(|look| look.blocks.to_string()).collect();
+    let to_first = task.estimate_s.get() * f64::from(first.blocks) / f64::from(last.blocks.max(1));
+    format!(
+        "at most {blocks} of {launches}, looks after {}, window at least {window}, about {} to the first look and {most} to the \
+         last",
+        looks.join(", "),
+        number::duration(to_first)
+    )
 }
 
 fn looks(out: &mut String, design: &Design, style: Style) {

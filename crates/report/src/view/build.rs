@@ -10,13 +10,13 @@ use isobench_schema::ids::ArmId;
 use isobench_schema::measurement::MetricName;
 use isobench_schema::plan::{Exclusion, Plan, PlannedTask, Problem};
 use isobench_schema::verdict::{
-    ArmJudgement, BlockCounts, Contrast, CountedFailure, Judgement, TaskJudgement, Verdict,
+    ArmJudgement, Contrast, CountedFailure, Judgement, LookResult, SentinelJudgement, TaskJudgement, Verdict,
 };
 use isobench_schema::workload::{Arrival, Prompts, Workload};
 
 use super::{
     ArmView, CauseView, ContrastView, DeviationView, EvidenceView, ExclusionView, FailureKind, FailureView,
-    IntervalPlot, MetricView, Pair, PointView, ProblemView, TaskView, VerdictCount, View,
+    IntervalPlot, LookView, MetricView, Pair, PointView, ProblemView, TaskView, VerdictCount, View,
 };
 use crate::number::{self, counted};
 use crate::text::clean;
@@ -91,9 +91,12 @@ fn task_view(task: &TaskJudgement, planned: Option<&PlannedTask>) -> TaskView {
         direction: words::direction(task.direction),
         margin: number::percent(task.margin),
         margin_log: task.margin.max(0.0).ln_1p(),
-        blocks: blocks(task.blocks),
+        blocks: blocks(task),
         workload: planned.map(|planned| workload(&planned.workload, planned.server.model.as_str())),
         mark: if task.deviations.is_empty() { "" } else { "†" },
+        planned_blocks: task.blocks.planned,
+        planned_looks: planned_looks(task, planned),
+        sentinel: task.sentinel.as_ref().map(sentinel),
         arms: task.arms.iter().map(|arm| arm_view(arm, task.metric, &metrics, &axis)).collect(),
         metrics: metrics.iter().map(|m| MetricView { name: m.as_str(), unit: m.unit() }).collect(),
         failures: task.arms.iter().flat_map(failures).collect(),
@@ -126,8 +129,16 @@ fn headline(contrasts: &[ContrastView]) -> String {
     if parts.is_empty() { "nothing was compared".to_owned() } else { parts.join("; ") }
 }
 
-fn blocks(counts: BlockCounts) -> String {
-    let mut text = format!("{} of {} complete", number::grouped(counts.complete), counted(counts.planned, "block"));
+fn blocks(task: &TaskJudgement) -> String {
+    let counts = task.blocks;
+    let looks = task.contrasts.iter().map(|contrast| contrast.looks.len()).max().unwrap_or(0);
+    let mut text = if looks > 0 && counts.complete < counts.planned {
+        let times = if looks == 1 { "once".to_owned() } else { format!("{looks} times") };
+        let most = counted(counts.planned, "block");
+        format!("{} of at most {most} complete, looked at {times}", number::grouped(counts.complete))
+    } else {
+        format!("{} of {} complete", number::grouped(counts.complete), counted(counts.planned, "block"))
+    };
     for (number, what) in [(counts.interrupted, "interrupted"), (counts.spoilt, "spoilt by infrastructure")] {
         if number > 0 {
             write!(text, ", {} {what}", counted(number, "attempt")).expect("a String takes every write");
@@ -175,6 +186,48 @@ pub(crate) fn workload(workload: &Workload, model: &str) -> String {
     )
 }
 
+/// Returns after how many blocks a task is looked at: by its plan, or else by the looks that were taken.
+fn planned_looks(task: &TaskJudgement, planned: Option<&PlannedTask>) -> Vec<u32> {
+    if let Some(planned) = planned {
+        return planned.design.looks.iter().map(|look| look.blocks).collect();
+    }
+    let taken = task.contrasts.iter().flat_map(|contrast| contrast.looks.iter().map(|look| look.planned));
+    taken.collect::<BTreeSet<u32>>().into_iter().collect()
+}
+
+/// Returns what a sentinel shows, in a sentence.
+fn sentinel(found: &SentinelJudgement) -> String {
+    format!(
+        "Sentinel {}: the baseline under this name was found to differ from itself in {} of {} (one in twenty is expected).",
+        found.arm,
+        found.rejected,
+        counted(found.tested, "comparison")
+    )
+}
+
+fn look_view(contrast: &Contrast, look: &LookResult) -> LookView {
+    let estimate = finite(look.estimate);
+    let interval = finite(look.low).zip(finite(look.high));
+    let ends = interval.map(|(low, high)| [low.exp(), high.exp()]);
+    let shown: Vec<f64> = estimate.map(f64::exp).into_iter().chain(ends.into_iter().flatten()).collect();
+    let decimals = number::speedup_decimals(&shown);
+    let show = |value: f64| number::speedup(value, decimals);
+    let first = contrast.looks.iter().find(|look| look.decision.verdict().is_some());
+    LookView {
+        number: look.look.saturating_add(1),
+        planned: look.planned,
+        blocks: look.blocks,
+        speedup: estimate.map(|estimate| show(estimate.exp())),
+        interval_text: ends.map(|[low, high]| format!("{} to {}", show(low), show(high))),
+        p: finite(look.p).map(number::p_value),
+        level: number::level(look.level),
+        decision: look.decision.as_str(),
+        decides: first.is_some_and(|first| first.look == look.look),
+        estimate,
+        interval,
+    }
+}
+
 fn finite(value: Option<f64>) -> Option<f64> {
     value.filter(|v| v.is_finite())
 }
@@ -207,6 +260,13 @@ fn contrast_view(contrast: &Contrast) -> ContrastView {
             interval,
             differences: contrast.differences.iter().map(|d| d.log_ratio).filter(|d| d.is_finite()).collect(),
         },
+        looks: contrast.looks.iter().map(|look| look_view(contrast, look)).collect(),
+        block_differences: contrast
+            .differences
+            .iter()
+            .filter(|difference| difference.log_ratio.is_finite())
+            .map(|difference| (difference.block, difference.log_ratio))
+            .collect(),
     }
 }
 

@@ -11,7 +11,7 @@ use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage
 use isobench_schema::ids::{ArmId, CommitId, Digest, RunId, TaskId};
 use isobench_schema::measurement::{Direction, MetricName};
 use isobench_schema::plan::{
-    Design, Exclusion, ExclusionReason, Look, Plan, PlannedArm, PlannedContrast, PlannedTask, Problem,
+    Design, Exclusion, ExclusionReason, Look, Plan, PlannedArm, PlannedContrast, PlannedTask, Problem, Spending,
 };
 use isobench_schema::task::{Limits, MetricSpec, Requirements, ServerSpec};
 use isobench_schema::units::Seconds;
@@ -89,6 +89,7 @@ pub(crate) fn absent(of: &str, against: &str, verdict: Verdict, reason: &str) ->
         equivalence_high: None,
         mde: None,
         blocks_needed: None,
+        looks: Vec::new(),
         look: None,
         differences: Vec::new(),
     }
@@ -139,6 +140,7 @@ pub(crate) fn task(id: &str, contrasts: Vec<Contrast>, arms: Vec<ArmJudgement>) 
         contrasts,
         arms,
         deviations: Vec::new(),
+        sentinel: None,
         unlike: Vec::new(),
     }
 }
@@ -410,6 +412,9 @@ pub(crate) fn plan() -> Plan {
             looks: vec![Look { blocks: 18, level: 0.05, equivalence_level: 0.05 }],
             min_window_s: seconds(1.5),
             replacements: 2,
+            spending: Spending::Even,
+            futility: None,
+            sentinel: None,
         },
         limits: Limits {
             build_s: seconds(600.0),
@@ -425,6 +430,7 @@ pub(crate) fn plan() -> Plan {
         deviations: judged.tasks[0].deviations.clone(),
         inputs: BTreeMap::new(),
         estimate_s: seconds(540.0),
+        forecast: None,
     };
     Plan {
         planner: "isobench 0.1.0".to_owned(),

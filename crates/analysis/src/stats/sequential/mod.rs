@@ -28,13 +28,13 @@ mod table;
 
 pub use chain::Sides;
 pub use outlook::{Assumed, Outlook, outlook};
-pub use power::{blocks_for_sequential, default_schedule};
+pub use power::blocks_for_sequential;
 pub use rule::{Decision, LookRule};
 pub use simulation::{Rates, Truth, simulate};
-pub use spending::Spending;
-pub use table::{StoredBoundary, looks, stored_boundaries};
+pub use table::{StoredBoundary, looks, looks_with_missing, stored_boundaries};
 
 use chain::{Chain, Passed};
+use isobench_schema::plan::Spending;
 
 /// Student's t needs this many differences for its boundary to be followed.
 const FEWEST_BLOCKS: u32 = 3;
@@ -127,7 +127,7 @@ impl Boundary {
         }
         let mut chain = Chain::new(sides);
         for look in looks {
-            chain.spend(look.blocks, spending.spent(error, look.fraction));
+            chain.spend(look.blocks, spending::spent(spending, error, look.fraction));
         }
         Ok(Self { sides, passed: chain.into_passed() })
     }

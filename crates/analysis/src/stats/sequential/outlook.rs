@@ -47,7 +47,7 @@ pub fn outlook(sample: &OneSample, looks: &[Look], margin: f64, assumed: Assumed
         let truth = truth(sample, now.blocks, assumed, &mut draws);
         let mut future = now;
         let decision = rules.iter().find_map(|rule| {
-            future.grow(rule.blocks, truth, &mut draws);
+            future.grow(rule.degrees_of_freedom + 1, truth, &mut draws);
             rule.decide(future.mean, future.standard_error(), margin)
         });
         match decision {

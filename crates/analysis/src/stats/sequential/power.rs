@@ -8,11 +8,13 @@
 
 use std::f64::consts::{FRAC_PI_2, LN_2};
 
+use isobench_schema::order::default_schedule;
+use isobench_schema::plan::Spending;
 use statrs::function::gamma::ln_gamma;
 
 use super::super::quadrature::Rule;
 use super::chain::{Passed, Sides, density};
-use super::{Boundary, BoundaryError, Interim, Spending};
+use super::{Boundary, BoundaryError, Interim};
 
 /// No effect is asked for that is larger, in standard deviations.
 const LARGEST_EFFECT: f64 = 64.0;
@@ -79,19 +81,6 @@ fn likelihood_ratio(blocks: u32, effect: f64, sine: f64, sizes: &Rule) -> f64 {
     let width = 1.0 / (1.0 + (blocks - 1.0) / (mode * mode)).sqrt();
     let exponent = |size: f64| slope * size - size * size / 2.0 + (blocks - 1.0) * size.ln() - constant;
     sizes.integrate((mode - 8.0 * width).max(0.0), mode + 20.0 * width, |size| exponent(size).exp())
-}
-
-/// Returns after how many blocks to look if there are at most `most`: at 6, 10, 16 and 24 of 24 parts, each rounded up to
-/// whole sets of orders of `set` blocks and at least 6; looks that fall together are one.
-pub fn default_schedule(most: u32, set: u32) -> Vec<u32> {
-    let set = set.max(1);
-    let mut looks: Vec<u32> = [6_u64, 10, 16, 24]
-        .into_iter()
-        .map(|part| u32::try_from((part * u64::from(most)).div_ceil(24)).unwrap_or(u32::MAX))
-        .map(|blocks| blocks.max(6).div_ceil(set).saturating_mul(set))
-        .collect();
-    looks.dedup();
-    looks
 }
 
 /// Returns the default schedule with the fewest blocks at most that finds an effect of so many standard deviations with
@@ -188,22 +177,6 @@ mod tests {
         let looks = Interim::schedule(&[6, 12]);
         let one = Boundary::spending(Sides::One, Spending::Pocock, 0.05, &looks).unwrap();
         assert!(one.power(-0.5) < 0.01 && one.power(-10.0) < 1e-6, "{} {}", one.power(-0.5), one.power(-10.0));
-    }
-
-    #[test]
-    fn schedules_are_whole_sets_of_orders() {
-        for (most, set, expected) in [
-            (24, 2, &[6, 10, 16, 24][..]),
-            (24, 6, &[6, 12, 18, 24]),
-            (24, 4, &[8, 12, 16, 24]),
-            (24, 10, &[10, 20, 30]),
-            (6, 6, &[6]),
-            (48, 2, &[12, 20, 32, 48]),
-            (8, 2, &[6, 8]),
-            (2, 0, &[6]),
-        ] {
-            assert_eq!(default_schedule(most, set), expected, "{most} {set}");
-        }
     }
 
     #[test]

@@ -20,8 +20,8 @@ pub enum Decision {
 /// The rule of a look, ready to be applied to many samples: its levels as bounds on t.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LookRule {
-    /// After how many differences.
-    pub blocks: u32,
+    /// The degrees of freedom of the spread: differences less one.
+    pub degrees_of_freedom: u32,
     /// A difference is significant if |mean| is above so many standard errors.
     pub critical: f64,
     /// It is equivalent if |mean| and so many standard errors together are below the margin.
@@ -32,16 +32,20 @@ impl LookRule {
     /// Returns the rule of a look, or `None` below two differences or if a level isn't one: the level of the difference
     /// must lie between 0 and 1, that of equivalence between 0 and 0.5.
     pub fn new(look: Look) -> Option<Self> {
+        Self::with_degrees(look, look.blocks.checked_sub(1)?)
+    }
+
+    /// Returns the rule of a look for an estimate with fewer degrees of freedom than a plain mean has, because more was
+    /// fitted. `None` as for [`Self::new`].
+    pub fn with_degrees(look: Look, degrees_of_freedom: u32) -> Option<Self> {
         let is_within = |level: f64, most: f64| level > 0.0 && level < most;
-        if look.blocks < 2 || !is_within(look.level, 1.0) || !is_within(look.equivalence_level, 0.5) {
+        if degrees_of_freedom < 1 || !is_within(look.level, 1.0) || !is_within(look.equivalence_level, 0.5) {
             return None;
         }
-        let bound = |two_sided: f64| f64::from(look.blocks - 1).sqrt() * angle_of(two_sided, look.blocks).tan();
-        Some(Self {
-            blocks: look.blocks,
-            critical: bound(look.level),
-            equivalence: bound(2.0 * look.equivalence_level),
-        })
+        let bound = |two_sided: f64| {
+            f64::from(degrees_of_freedom).sqrt() * angle_of(two_sided, degrees_of_freedom.saturating_add(1)).tan()
+        };
+        Some(Self { degrees_of_freedom, critical: bound(look.level), equivalence: bound(2.0 * look.equivalence_level) })
     }
 
     /// Returns what is decided by a mean and its standard error, with the margin on the same scale; `None` is
@@ -63,8 +67,8 @@ impl LookRule {
         if standard_error <= 0.0 && mean.abs() <= 0.0 {
             return 1.0;
         }
-        let angle = mean.abs().atan2(standard_error * f64::from(self.blocks.max(2) - 1).sqrt());
-        two_tails(angle, self.blocks.max(2))
+        let angle = mean.abs().atan2(standard_error * f64::from(self.degrees_of_freedom).sqrt());
+        two_tails(angle, self.degrees_of_freedom.saturating_add(1))
     }
 }
 

@@ -51,7 +51,7 @@ pub fn simulate(looks: &[Look], margin: f64, truth: Truth, runs: u32, seed: u64)
         let mut sample = Growing::default();
         let mut significant = false;
         for rule in &rules {
-            sample.grow(rule.blocks, truth, &mut draws);
+            sample.grow(rule.degrees_of_freedom + 1, truth, &mut draws);
             let (mean, error) = (sample.mean, sample.standard_error());
             significant |= mean.abs() > rule.critical * error;
             counts.covered_now = (mean - truth.effect).abs() <= rule.critical * error;

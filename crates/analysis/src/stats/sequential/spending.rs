@@ -1,41 +1,22 @@
 //! How much of the error probability may be used up by when.
 
-use serde::{Deserialize, Serialize};
+use isobench_schema::plan::Spending;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
-/// A spending function of Lan and `DeMets` (1983, Biometrika 70:659).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Spending {
-    /// α ln(1 + (e − 1) f): much at once, with levels that are nearly the same at every look, after Pocock (1977).
-    Pocock,
-    /// α f: evenly, which is less at once and leaves more for the last look (Kim and `DeMets` 1987, Biometrika 74:149, with
-    /// the exponent 1).
-    Even,
-    /// 2 − 2 Φ(z(1 − α/2)/√f): hardly anything early, after O'Brien and Fleming (1979).
-    #[serde(rename = "obrien-fleming")]
-    OBrienFleming,
-}
-
-impl Spending {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Pocock, Self::Even, Self::OBrienFleming];
-
-    /// Returns the part of `error` that is spent when `fraction`, from 0 to 1, of the most blocks is there.
-    pub fn spent(self, error: f64, fraction: f64) -> f64 {
-        if fraction <= 0.0 {
-            return 0.0;
-        }
-        if fraction >= 1.0 {
-            return error;
-        }
-        match self {
-            Self::Pocock => error * ((std::f64::consts::E - 1.0) * fraction).ln_1p(),
-            Self::Even => error * fraction,
-            Self::OBrienFleming => {
-                let normal = Normal::standard();
-                2.0 * normal.sf(normal.inverse_cdf(1.0 - error / 2.0) / fraction.sqrt())
-            }
+/// Returns the part of `error` that is spent when `fraction`, from 0 to 1, of the most blocks is there.
+pub(super) fn spent(spending: Spending, error: f64, fraction: f64) -> f64 {
+    if fraction <= 0.0 {
+        return 0.0;
+    }
+    if fraction >= 1.0 {
+        return error;
+    }
+    match spending {
+        Spending::Pocock => error * ((std::f64::consts::E - 1.0) * fraction).ln_1p(),
+        Spending::Even => error * fraction,
+        Spending::OBrienFleming => {
+            let normal = Normal::standard();
+            2.0 * normal.sf(normal.inverse_cdf(1.0 - error / 2.0) / fraction.sqrt())
         }
     }
 }
@@ -52,15 +33,15 @@ mod tests {
             (10.0 / 24.0, 0.026_998_365_354_906_045, 0.002_394_507_788_339_415_6),
             (2.0 / 3.0, 0.038_169_125_769_507_07, 0.016_374_666_450_048_207),
         ] {
-            assert!((Spending::Pocock.spent(0.05, fraction) / pocock - 1.0).abs() < 1e-9, "{fraction}");
-            assert!((Spending::OBrienFleming.spent(0.05, fraction) / obrien_fleming - 1.0).abs() < 1e-7, "{fraction}");
+            assert!((spent(Spending::Pocock, 0.05, fraction) / pocock - 1.0).abs() < 1e-9, "{fraction}");
+            assert!((spent(Spending::OBrienFleming, 0.05, fraction) / obrien_fleming - 1.0).abs() < 1e-7, "{fraction}");
         }
     }
 
     #[test]
     fn everything_is_spent_at_the_end_and_never_given_back() {
-        for spending in Spending::ALL {
-            let spent: Vec<f64> = (0..=24).map(|blocks| spending.spent(0.05, f64::from(blocks) / 24.0)).collect();
+        for &spending in Spending::ALL {
+            let spent: Vec<f64> = (0..=24).map(|blocks| spent(spending, 0.05, f64::from(blocks) / 24.0)).collect();
             assert!(spent.is_sorted(), "{spent:?}");
             assert!(spent[0].abs() < f64::EPSILON && (spent[24] - 0.05).abs() < f64::EPSILON, "{spent:?}");
         }

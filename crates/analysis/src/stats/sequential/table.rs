@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 
-use isobench_schema::plan::Look;
+use isobench_schema::plan::{Look, Spending};
 use serde::{Deserialize, Serialize};
 
-use super::{Boundary, BoundaryError, Interim, Sides, Spending};
+use super::{Boundary, BoundaryError, Interim, Sides};
 
 /// The error over all looks, of a difference and of equivalence each.
 const ERROR: f64 = 0.05;
@@ -77,4 +77,24 @@ pub fn looks(spending: Spending, blocks: &[u32]) -> Result<Vec<Look>, BoundaryEr
         Some(row) => Ok(row.to_looks()),
         None => Ok(StoredBoundary::calculate(spending, blocks)?.to_looks()),
     }
+}
+
+/// Returns the looks of a schedule of at most `most` blocks where differences are missing: for each look the planned
+/// blocks and the differences that count, both growing. The same error is spent by each look as was planned, because what is
+/// missing doesn't depend on what was seen.
+///
+/// # Errors
+/// Returns what is wrong with the schedule.
+pub fn looks_with_missing(spending: Spending, most: u32, counted: &[(u32, u32)]) -> Result<Vec<Look>, BoundaryError> {
+    let interim: Vec<Interim> = counted
+        .iter()
+        .map(|&(planned, blocks)| Interim { blocks, fraction: f64::from(planned) / f64::from(most.max(1)) })
+        .collect();
+    let levels =
+        |sides| Boundary::spending(sides, spending, ERROR, &interim).map(|boundary: Boundary| boundary.levels());
+    let (difference, equivalence) = (levels(Sides::Two)?, levels(Sides::One)?);
+    let looks = interim.iter().zip(difference.into_iter().zip(equivalence));
+    Ok(looks
+        .map(|(interim, (level, equivalence_level))| Look { blocks: interim.blocks, level, equivalence_level })
+        .collect())
 }

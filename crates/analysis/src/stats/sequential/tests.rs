@@ -1,5 +1,6 @@
 //! Boundaries against the methodology's figures, against independent calculations, and by simulation.
 
+use isobench_schema::order::default_schedule;
 use isobench_schema::plan::Look;
 
 use super::chain::Chain;
@@ -36,7 +37,7 @@ fn what_is_asked_to_be_spent_is_spent() {
             let looks = Interim::schedule(blocks);
             let found = Boundary::spending(sides, Spending::Pocock, 0.05, &looks).unwrap();
             for (spent, look) in found.spent().iter().zip(&looks) {
-                let asked = Spending::Pocock.spent(0.05, look.fraction);
+                let asked = spending::spent(Spending::Pocock, 0.05, look.fraction);
                 assert!((spent - asked).abs() < 5e-7, "{sides:?} {blocks:?}: {spent} instead of {asked}");
             }
         }
@@ -104,7 +105,7 @@ const SIMULATED: [Simulated; 6] = [
 #[test]
 fn the_default_design_keeps_its_error_in_a_simulation() {
     let nothing = Truth { effect: 0.0, deviation: 1.0 };
-    for spending in Spending::ALL {
+    for &spending in Spending::ALL {
         for blocks in [&DEFAULT[..], &[6, 12, 18, 24], &[8, 12, 16, 24], &[10, 20, 30]] {
             let rates = simulate(&looks(spending, blocks).unwrap(), 0.0, nothing, 60_000, 7).unwrap();
             // Three standard errors of 5 % are 0.27 %.
@@ -139,7 +140,7 @@ fn a_difference_of_exactly_the_margin_is_called_equivalent_in_five_percent_at_mo
 
 #[test]
 fn intervals_at_stopping_cover_as_promised() {
-    for spending in Spending::ALL {
+    for &spending in Spending::ALL {
         let looks = looks(spending, &DEFAULT).unwrap();
         for effect in [0.0, 0.3, 0.7, 1.0, 2.0] {
             for margin in [0.0, 0.5] {
@@ -153,7 +154,7 @@ fn intervals_at_stopping_cover_as_promised() {
 
 #[test]
 fn power_and_blocks_are_those_of_a_simulation() {
-    for spending in Spending::ALL {
+    for &spending in Spending::ALL {
         let calculated = boundary(Sides::Two, spending, &DEFAULT);
         let looks = looks(spending, &DEFAULT).unwrap();
         for effect in [0.3, 0.7, 1.0, 2.0] {
@@ -186,7 +187,7 @@ fn the_table_is_what_is_calculated() {
     for row in rows {
         assert_eq!(StoredBoundary::calculate(row.spending, &row.looks).as_ref(), Ok(row));
     }
-    for spending in Spending::ALL {
+    for &spending in Spending::ALL {
         for set in [2, 4, 6, 10] {
             let wanted = default_schedule(24, set);
             assert!(rows.iter().any(|row| row.spending == spending && row.looks == wanted), "{spending:?} {wanted:?}");
