@@ -26,6 +26,10 @@ def trials(bench):
         load = Load(SIZES[streams][0], streams, output_len=TOKENS, workers=2)
         found.append(Trial("capacity", f"{streams}-two-workers", load, cores=cores,
                            only=("isobench", "wrk")))
+        if len(cores) < 2:
+            # Each on a core of its own after all, with the server beside one of them.
+            found.append(Trial("capacity", f"{streams}-two-cores", load, cores=bench.all_cores,
+                               only=("isobench", "wrk")))
     return found
 
 
