@@ -26,13 +26,41 @@ def trials(bench):
         load = Load(SIZES[streams][0], streams, output_len=TOKENS, workers=2)
         found.append(Trial("capacity", f"{streams}-two-workers", load, cores=cores,
                            only=("isobench", "wrk")))
+        if len(cores) < 2:
+            # Each on a core of its own after all, with the server beside one of them.
+            found.append(Trial("capacity", f"{streams}-two-cores", load, cores=bench.all_cores,
+                               only=("isobench", "wrk")))
+    # Where the time goes: samples of the whole life of a client, at the rates above.
+    for streams in (256, 1024):
+        load = Load(SIZES[streams][0], streams, output_len=TOKENS)
+        found.append(Trial("capacity", f"{streams}-profile", load, profiled=True,
+                           only=("isobench", "wrk")))
     return found
+
+
+def profile(members):
+    """Returns the table of where a client's time goes, in microseconds for each token."""
+    lines = []
+    for client, runs in members:
+        good = [r for r in runs if "error" not in r]
+        rate = medians(good, lambda r: r["usage"].get("tokens_per_cpu_s"))
+        kernel, rest = (medians(good, lambda r, f=f: r["profile"][f]) for f in ("kernel", "rest"))
+        lines.append([LABELS[client], f"{len(good)}/{len(runs)}", quiet(1e6 / rate, 2),
+                      quiet(1e6 * kernel / rate, 2), quiet(1e6 * rest / rate, 2),
+                      quiet(100 * kernel, 0)])
+    head = ["client", "runs", "us of CPU a token", "in the kernel", "in the client", "kernel's share (%)"]
+    return ("Samples by `perf` of the whole run. What a client spends itself is what it does with a "
+            "token: wrk finds the end of the answer, isobench reads each event, counts its tokens and "
+            f"keeps their times.\n\n{markdown(head, lines)}")
 
 
 def tables(rows):
     parts, one_worker = [], {}
     for cell, members in by_cell(rows):
         streams, _, rest = cell.partition("-")
+        if rest == "profile":
+            parts.append(f"### {cell_title(cell, 'streams')}\n\n{profile(members)}")
+            continue
         found = {}
         for client, runs in members:
             good = [r for r in runs if "error" not in r]

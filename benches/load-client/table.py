@@ -24,7 +24,8 @@ def cell_title(cell, unit):
     number, _, rest = cell.partition("-")
     words = {"neighbour": ", with a busy neighbour on the client's core",
              "unprivileged": ", with such a neighbour, without real-time scheduling",
-             "two-workers": ", two workers", "": ""}
+             "two-workers": ", two workers", "profile": ", where the time goes",
+             "two-cores": ", two workers on a core each, one of them the server's", "": ""}
     count = int(number)
     return f"{count:,} {unit if count != 1 else unit.rstrip('s')}{words[rest]}"
 

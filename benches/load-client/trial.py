@@ -2,7 +2,9 @@
 
 import dataclasses
 import os
+import re
 import shutil
+import subprocess
 from dataclasses import dataclass, field
 
 from machine import NORMAL
@@ -20,6 +22,7 @@ class Trial:
     settings: dict = field(default_factory=dict)
     neighbour: bool = False
     cores: tuple = ()
+    profiled: bool = False
     timeout_s: float = 300
     # For clients that are too slow for `load` in the time there is.
     slow_requests: int | None = None
@@ -90,6 +93,15 @@ def usage_of(usage, records, requests, statistics):
     return found
 
 
+def profile_of(data):
+    """Returns the shares of the samples of `perf` in the kernel and elsewhere."""
+    report = ["perf", "report", "-i", data, "--no-children", "-g", "none"]
+    by_object = subprocess.run([*report, "--sort", "dso"], capture_output=True, text=True, check=False)
+    shares = re.findall(r"^\s*([\d.]+)%\s+(\S+)", by_object.stdout, re.MULTILINE)
+    kernel = sum(float(share) for share, name in shares if name.startswith("[kernel"))
+    return {"kernel": kernel / 100, "rest": sum(float(share) for share, _ in shares) / 100 - kernel / 100}
+
+
 def execute(trial, peer, repeat, bench):
     """Runs a client once and returns the row; what goes wrong is in the row, not raised."""
     machine, server = bench.machine, bench.server
@@ -108,8 +120,11 @@ def execute(trial, peer, repeat, bench):
     neighbour = machine.neighbour(machine.client_cores[0]) if trial.neighbour else None
     try:
         with open(place.out("output.txt"), "wb") as output:
+            command = peer.command(load, place)
+            if trial.profiled:
+                command = ["perf", "record", "-q", "-F", "499", "-o", place.out("perf.data"), "--", *command]
             usage = machine.run(
-                peer.command(load, place), trial.timeout_s,
+                command, trial.timeout_s,
                 NORMAL if trial.neighbour else None, set(trial.cores) or None,
                 stdout=output, stderr=output, env=peer.environment(place), cwd=folder)
     finally:
@@ -119,6 +134,8 @@ def execute(trial, peer, repeat, bench):
     counted = 0 if peer.name == "wrk" else load.requests
     row["truth"] = truth_of(records, statistics, counted)
     row["usage"] = usage_of(usage, records, counted, statistics)
+    if trial.profiled:
+        row["profile"] = profile_of(place.out("perf.data"))
     if load.rate:
         row["arrivals"] = shape([r.arrived / 1e9 for r in records[-counted:]])
     try:
