@@ -52,7 +52,7 @@ fn a_run_ends_at_the_look_that_decides_and_every_look_can_be_taken_again() {
     let text = String::from_utf8(log).unwrap();
     let (before, after) = text.split_once(r#""decision":"better""#).unwrap();
     fs::write(place.path("run/events.jsonl"), format!(r#"{before}"decision":"worse"{after}"#)).unwrap();
-    let verified = place.expect(100, &["verify", "run"]);
+    let verified = place.expect(1, &["verify", "run"]);
     let told = "look 1 at task `task` isn't what the evidence gives";
     assert!(verified.stdout.contains(told), "{verified:?}");
 }

@@ -120,7 +120,8 @@ impl Statistics for EvenLevels {
         if !blocks.is_sorted_by(|one, next| one < next) {
             return Err("each look must come after the one before it".to_owned());
         }
-        let level = 0.05 / blocks.len() as f64;
+        let looks = u32::try_from(blocks.len()).map_err(|error| error.to_string())?;
+        let level = 0.05 / f64::from(looks);
         Ok(blocks.iter().map(|&blocks| Look { blocks, level, equivalence_level: level }).collect())
     }
 
