@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use isobench_schema::block::BlockComplete;
+use isobench_schema::block::{BlockComplete, BlockSpec};
+use isobench_schema::environment::Patch;
 use isobench_schema::event::{BlockEnd, EventKind, LaunchStage};
 use isobench_schema::failure::{Failure, FailureClass};
+use isobench_schema::format;
 use isobench_schema::ids::ArmId;
 use isobench_testkit::Fault;
 use rustix::process::Signal;
@@ -170,7 +172,11 @@ fn a_specification_that_cannot_be_read_is_refused() {
 fn a_block_with_an_agent_needs_the_same_permission_as_a_run() {
     let place = interrupted();
     let spec = fs::read_to_string(place.path("spec.json")).unwrap();
-    fs::write(place.path("bad.json"), spec.replacen("\"arm\": \"human\"", "\"arm\": \"agent:x\"", 1)).unwrap();
+    let mut spec: BlockSpec = format::from_slice(spec.as_bytes()).unwrap();
+    let human = spec.launches.iter_mut().find(|launch| launch.arm == ArmId::Human).unwrap();
+    human.arm = "agent:x".parse().unwrap();
+    human.environment.source.patch = Some(Patch::new("x.patch", b"patch".to_vec()));
+    fs::write(place.path("bad.json"), format::to_pretty(&spec).unwrap()).unwrap();
     let refused = place.expect(2, &["block", "bad.json", "--out", "elsewhere"]);
     refused.says(&["the arm `agent:x` would run a stranger's patch without isolation", "--allow-unisolated"]);
 }

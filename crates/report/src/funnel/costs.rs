@@ -106,7 +106,8 @@ pub struct Costs {
 const SHOWN_ASSUMPTIONS: usize = 6;
 
 /// Where the assumptions are that differ from task to task; `each` stands before it.
-pub(crate) const EACH_TASK: &str = "task's own page (`--explain`) has its launches, start and window";
+pub(crate) const EACH_TASK: &str = "task's own page (`--explain`) has its launches, start and window; hours are those of the \
+     last look, and a task that is decided at its first takes about a quarter of them";
 
 /// Returns what some tasks cost.
 pub(super) fn costs<'a>(tasks: impl Iterator<Item = &'a Assessment>) -> Costs {
