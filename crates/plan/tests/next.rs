@@ -96,7 +96,7 @@ fn play(plan: &Plan, fates: &[Fate]) -> (Vec<(BlockId, Fate)>, Vec<Event>, Progr
                 continue;
             }
             Next::Finished => break,
-            Next::BudgetUsed { reason } => panic!("{reason}"),
+            Next::BudgetUsed { reason } => unreachable!("{reason}"),
         };
         let fate = fates.get(attempts.len()).copied().unwrap_or(Fate::Complete);
         for kind in events(&spec, fate) {

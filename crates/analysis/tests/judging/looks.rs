@@ -24,6 +24,11 @@ fn human(block: u32, arm: &str, launch: LaunchInput, factor: f64, noise: f64) ->
     if arm == "human" { scaled(launch, factor * wobble(block, noise)) } else { launch }
 }
 
+/// Returns whether two levels are the same; they have six digits.
+fn is_same(level: f64, other: f64) -> bool {
+    (level - other).abs() < 1e-9
+}
+
 fn decisions(look: &TaskLook) -> Vec<LookDecision> {
     look.contrasts.iter().map(|contrast| contrast.result.decision).collect()
 }
@@ -37,7 +42,7 @@ fn a_task_ends_at_the_look_that_leaves_nothing_to_decide() {
     assert_eq!(first.reason, "nothing is left to decide");
     let result = first.contrasts[0].result;
     assert_eq!((result.look, result.planned, result.blocks), (0, 6, 6));
-    assert_eq!(result.level, task.design.looks[0].level);
+    assert!(is_same(result.level, task.design.looks[0].level), "{result:?}");
 
     let unclear = attempts(&task, 24, |block, arm, launch| human(block, arm, launch, 1.02, 0.05));
     let first = look(&task, &unclear, 0).unwrap().unwrap();
@@ -115,10 +120,11 @@ fn where_a_block_is_missing_the_same_error_is_spent_with_other_levels() {
     let found = find(&judged.contrasts, "human", "baseline");
     let expected = looks_with_missing(Spending::Even, 24, &[(6, 5), (12, 11)]).unwrap();
     for (result, expected) in found.looks.iter().zip(&expected) {
-        assert_eq!((result.blocks, result.level), (expected.blocks, expected.level));
-        assert_eq!(result.equivalence_level, expected.equivalence_level);
+        assert_eq!(result.blocks, expected.blocks);
+        assert!(is_same(result.level, expected.level), "{result:?} {expected:?}");
+        assert!(is_same(result.equivalence_level, expected.equivalence_level), "{result:?} {expected:?}");
     }
-    assert_ne!(found.looks[1].level, task.design.looks[1].level);
+    assert!(!is_same(found.looks[1].level, task.design.looks[1].level));
 }
 
 #[test]
