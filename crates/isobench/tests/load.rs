@@ -183,9 +183,13 @@ fn a_comparison_is_worth_no_more_than_the_worse_of_its_two_loads() {
     let (whole, broken) = (TruthServer::start(STEADY), TruthServer::start(&format!("{STEADY}&abort=2")));
     let words = [&["--against", whole.url(), broken.url()], &BRIEF[..]].concat();
     let result = place.result(&[&words[..], &["--counter", "usage", "--model", "mock"]].concat());
-    assert_eq!((&result["validity"], &result["metrics"]["failed"]), (&"failed-requests".into(), &0.0.into()));
-    let finding = result["findings"][0]["message"].as_str().unwrap();
-    assert!(finding.starts_with(broken.url()), "{finding}");
+    // On a busy machine the client may be found wanting too, which counts for less or for more.
+    let validity = result["validity"].as_str().unwrap();
+    assert!(["failed-requests", "client-bound"].contains(&validity), "{validity}");
+    assert_eq!(result["metrics"]["failed"], 0.0, "the numbers are the first server's");
+    let findings = result["findings"].as_array().unwrap();
+    let is_of_broken = |finding: &Value| finding["message"].as_str().unwrap().starts_with(broken.url());
+    assert!(findings.iter().any(is_of_broken), "{findings:?}");
 }
 
 #[test]
