@@ -74,8 +74,9 @@ fn a_script_gets_one_object_with_metrics_and_audit() {
     let result = place.result(&[&[server.url()], &BRIEF[..], &["--tokenizer", "model"]].concat());
     let metric = |name: &str| result["metrics"][name].as_f64().unwrap_or_else(|| panic!("{name}: {result:#}"));
     assert_eq!((metric("completed"), metric("failed")), (64.0, 0.0));
-    // A clock that never runs backwards: no token was seen before it left.
-    assert!(metric("mean_ttft_ms") >= 20.0 && metric("mean_tpot_ms") >= 1.9, "{result:#}");
+    // No token was seen before it was due. Gaps may be shorter where a busy server sent the first of two late.
+    assert!(metric("mean_ttft_ms") >= 20.0 && metric("mean_e2el_ms") >= 34.0, "{result:#}");
+    assert!(metric("mean_tpot_ms") > 0.0, "{result:#}");
     assert!((metric("total_output_tokens") - 512.0).abs() < f64::EPSILON);
     assert!((metric("total_input_tokens") - 1024.0).abs() < f64::EPSILON);
     assert!(metric("output_throughput") > 0.0 && metric("p90_itl_ms") > 0.0);
