@@ -87,6 +87,7 @@ def main():
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--slow-down", type=float, default=0.03, help="share of the work that is done twice")
     parser.add_argument("--margin", type=float, help="the margin, instead of the demo's 5 %%")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a key of the task, as for `run`")
     parser.add_argument("--looks", default="6,10,16,24")
     parser.add_argument("--isobench", default=str(ROOT / "target" / "release" / "isobench"))
     options = parser.parse_args()
@@ -101,6 +102,8 @@ def main():
         arms = ["--arm", "baseline", "--arm", of, "--allow-unisolated"]
     if options.margin:
         arms += ["--set", f"metric.margin={options.margin}"]
+    for change in options.set:
+        arms += ["--set", change]
     rows = []
     for seed in range(1, options.runs + 1):
         run = options.out / f"{options.what}-{seed:02}"
