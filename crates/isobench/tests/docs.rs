@@ -28,6 +28,7 @@ use isobench_schema::measurement::{Direction, MetricName};
 use isobench_schema::old_tables::OldTables;
 use isobench_schema::plan::{ExclusionReason, Plan};
 use isobench_schema::record::{Phase, RecordHeader};
+use isobench_schema::suite::{NullBasis, ScoringRule, SuccessRule};
 use isobench_schema::verdict::{Judgement, Standing, Verdict};
 
 /// What stands above the reference of the command.
@@ -272,6 +273,9 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
     let bounds = AuditBound::ALL.iter().map(|value| value.as_str());
     let flows = FlowState::ALL.iter().map(|value| value.as_str());
     let steps = StepState::ALL.iter().map(|value| value.as_str());
+    let successes = SuccessRule::ALL.iter().map(|value| value.as_str());
+    let scores = ScoringRule::ALL.iter().map(|value| value.as_str());
+    let bases = NullBasis::ALL.iter().map(|value| value.as_str());
     let searches = SearchEnd::ALL.iter().map(|value| value.as_str());
     vec![
         ("docs/formats.md", "formats", formats()),
@@ -294,6 +298,9 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
         ("docs/formats.md", "flow states", spellings("state", "crates/schema/src/load_checks/steady.rs", flows)),
         ("docs/formats.md", "step states", spellings("state", "crates/schema/src/load_checks/sweep.rs", steps)),
         ("docs/formats.md", "search ends", spellings("end", "crates/schema/src/load_checks/sweep.rs", searches)),
+        ("docs/formats.md", "success rules", spellings("rule", "crates/schema/src/suite.rs", successes)),
+        ("docs/formats.md", "scoring rules", spellings("rule", "crates/schema/src/suite.rs", scores)),
+        ("docs/formats.md", "null bases", spellings("basis", "crates/schema/src/suite.rs", bases)),
         ("docs/methodology.md", "metrics", metrics()),
     ]
 }

@@ -9,10 +9,15 @@ use isobench_schema::plan::Problem;
 use isobench_schema::verdict::{Contrast, Judgement, TaskJudgement};
 use serde_json::{Map, Value, json};
 
-/// Returns `{"tasks": [{"id", "standing", "contrasts": [..]}]}`. What wasn't measured is `null`, as it is stored; fields
-/// that apply only sometimes, such as `charged_to` and `speedup`, are left out where they don't.
+/// Returns `{"tasks": [{"id", "standing", "margin", "contrasts": [..]}], "suite": {..}}`. What wasn't measured is `null`, as it
+/// is stored; fields that apply only sometimes, such as `suite`, `charged_to` and `speedup`, are left out where they don't.
 pub fn contract(judgement: &Judgement) -> Value {
-    json!({ "tasks": judgement.tasks.iter().map(task).collect::<Vec<_>>() })
+    let mut contract = Map::new();
+    contract.insert("tasks".to_owned(), judgement.tasks.iter().map(task).collect());
+    if let Some(suite) = &judgement.suite {
+        contract.insert("suite".to_owned(), json!(suite));
+    }
+    Value::Object(contract)
 }
 
 /// Returns `{"problems": [..], "findings": [{"task", "rule", "severity", "message", "subject", "evidence", "fix",
@@ -64,6 +69,7 @@ fn task(task: &TaskJudgement) -> Value {
     json!({
         "id": task.id.as_str(),
         "standing": task.standing.as_str(),
+        "margin": task.margin,
         "contrasts": task.contrasts.iter().map(contrast).collect::<Vec<_>>(),
     })
 }

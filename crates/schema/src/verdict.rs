@@ -13,6 +13,7 @@ use crate::format::Stored;
 use crate::ids::{ArmId, Digest, RunId, TaskId};
 use crate::measurement::{Direction, MetricName};
 use crate::plan::{Exclusion, Look, Problem};
+use crate::suite::Suite;
 
 spelt_enum!(
     /// The verdict on a contrast.
@@ -349,14 +350,18 @@ pub struct Judgement {
     /// How far the arms came, and what running them again could change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
+    /// What the tasks say together; absent if no kind of contrast is in two tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<Suite>,
 }
 
 impl Stored for Judgement {
     const NAME: &'static str = "judgement";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn upgrade(version: u32, value: Value) -> Option<Value> {
-        // Version 1 had neither causes of failures nor a coverage, version 2 knew one look only; all may be absent.
-        (version == 1 || version == 2).then_some(value)
+        // Version 1 had neither causes of failures nor a coverage, version 2 knew one look only, version 3 said nothing of
+        // the tasks together; all may be absent.
+        (1..=3).contains(&version).then_some(value)
     }
 }

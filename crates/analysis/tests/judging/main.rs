@@ -8,5 +8,6 @@ mod output;
 mod properties;
 mod rates;
 mod sentinel;
+mod suite;
 mod support;
 mod verdicts;

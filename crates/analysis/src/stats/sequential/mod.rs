@@ -20,6 +20,7 @@
 
 mod chain;
 mod outlook;
+mod overall;
 mod power;
 mod rule;
 mod simulation;
@@ -28,6 +29,7 @@ mod table;
 
 pub use chain::Sides;
 pub use outlook::{Assumed, Outlook, outlook};
+pub use overall::{ErrorFamily, bounded_p, error_family};
 pub use power::blocks_for_sequential;
 pub use rule::{Decision, LookRule};
 pub use simulation::{Rates, Truth, simulate};
