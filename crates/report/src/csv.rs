@@ -67,7 +67,9 @@ pub fn contrasts(judgement: &Judgement) -> String {
 /// Returns the suite's tests by task and contrast.
 fn tests(judgement: &Judgement) -> BTreeMap<(&TaskId, &ArmId, &ArmId), &TaskTest> {
     let claims = judgement.suite.iter().flat_map(|suite| &suite.claims);
-    claims.flat_map(|claims| claims.tests.iter().map(|test| ((&test.task, &claims.of, &claims.against), test))).collect()
+    claims
+        .flat_map(|claims| claims.tests.iter().map(|test| ((&test.task, &claims.of, &claims.against), test)))
+        .collect()
 }
 
 pub(crate) fn row(out: &mut String, fields: &[String]) {

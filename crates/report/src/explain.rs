@@ -66,9 +66,7 @@ pub fn text(explanations: &[Explanation], style: Style) -> String {
 
 /// Returns the sentences as JSON.
 pub fn json(explanations: &[Explanation]) -> serde_json::Value {
-    let one = |item: &Explanation| {
-        serde_json::json!({ "task": item.task, "of": item.of, "against": item.against, "text": item.text })
-    };
+    let one = |item: &Explanation| serde_json::json!({ "task": item.task, "of": item.of, "against": item.against, "text": item.text });
     serde_json::json!({ "explanations": explanations.iter().map(one).collect::<Vec<_>>() })
 }
 
@@ -108,13 +106,19 @@ fn contrast_sentence(task: &TaskJudgement, contrast: &Contrast) -> String {
             Some(charged @ ArmId::Agent(_)) => {
                 format!("{}, which is charged to {} and counts as not succeeding", reason(), arm(charged))
             }
-            Some(charged) => format!("{}, which is charged to {}, so that nothing is said of the other arm", reason(), arm(charged)),
+            Some(charged) => {
+                format!("{}, which is charged to {}, so that nothing is said of the other arm", reason(), arm(charged))
+            }
             None => format!("{}, for which no arm answers, so that nothing is decided", reason()),
         },
         Verdict::NotMeasured => format!("{}, so that there is nothing to compare with", reason()),
         Verdict::NotRun => format!("{}, so that there is nothing to compare", reason()),
     };
-    let guard = if contrast.verdict == Verdict::Better || contrast.verdict == Verdict::Worse { proven(contrast) } else { String::new() };
+    let guard = if contrast.verdict == Verdict::Better || contrast.verdict == Verdict::Worse {
+        proven(contrast)
+    } else {
+        String::new()
+    };
     format!("`{}`: {meaning}{guard}.", contrast.verdict)
 }
 
@@ -165,7 +169,7 @@ fn numbers(contrast: &Contrast, look: &LookResult) -> String {
         | LookDecision::Hopeless
         | LookDecision::TooFew
         | LookDecision::Settled => format!(
-            "{of} is {speedup} as fast as {against} ({} interval {}, p {} where below {} is asked, at {at})",
+            "{of} is {speedup} as fast as {against} ({} interval {}, p {}, to be below {}, at {at})",
             number::percent(1.0 - look.level),
             ends(look.low, look.high),
             look.p.map_or_else(unknown, number::p_value),
@@ -227,26 +231,33 @@ pub(crate) fn headline_sentence(headline: &Headline) -> String {
         )
     };
     let failures = headline.with_failures.as_ref().map_or_else(String::new, |mean| {
-        format!("; with failures counted as no gain it is {}", mean_text(mean))
+        let interval = interval_text(mean).map_or_else(String::new, |interval| format!(" ({interval})"));
+        let tasks = counted(mean.tasks, "task");
+        format!("; with failures counted as no gain it is {}{interval} over {tasks}", speedup(mean.speedup))
     });
-    format!("Over the tasks {of} is {} as fast as {against}{failures}{proven}.", mean_text(&headline.measured))
+    let mean = &headline.measured;
+    let method = match mean.method {
+        OverTasks::ClusterBootstrap => "by bootstrap over tasks",
+        OverTasks::StudentT => "by Student's t over tasks",
+    };
+    let interval =
+        interval_text(mean).map_or_else(String::new, |interval| format!(" (95 % interval {interval}, {method})"));
+    let sentence = format!(
+        "{of} is {} as fast as {against} in the geometric mean over {}{interval}{failures}{proven}.",
+        speedup(mean.speedup),
+        counted(mean.tasks, "task")
+    );
+    capitalised(&sentence)
+}
+
+/// Returns a sentence with a capital at its beginning.
+fn capitalised(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
 fn speedup(value: f64) -> String {
     number::speedup(value, number::speedup_decimals(&[value]))
-}
-
-/// Returns a mean with its interval.
-fn mean_text(mean: &MeanOverTasks) -> String {
-    let method = match mean.method {
-        OverTasks::ClusterBootstrap => "by bootstrap over",
-        OverTasks::StudentT => "by Student's t over",
-    };
-    let tasks = counted(mean.tasks, "task");
-    match interval_text(mean) {
-        Some(interval) => format!("{} (geometric mean; 95 % interval {interval}, {method} {tasks})", speedup(mean.speedup)),
-        None => format!("{} (of {tasks})", speedup(mean.speedup)),
-    }
 }
 
 /// Returns the interval of a mean as speed-ups.

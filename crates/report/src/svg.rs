@@ -78,7 +78,8 @@ pub fn files(view: &View) -> Vec<SvgFile> {
         let name = |contrast: &ContrastView| {
             format!("{}.{}-{}.svg", task.id, file_name(&contrast.of), file_name(&contrast.against))
         };
-        let file = |contrast: &ContrastView| Some(SvgFile { name: name(contrast), text: blocks(task, contrast)?.file() });
+        let file =
+            |contrast: &ContrastView| Some(SvgFile { name: name(contrast), text: blocks(task, contrast)?.file() });
         files.extend(task.contrasts.iter().filter_map(file));
     }
     files

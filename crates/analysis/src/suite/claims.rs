@@ -50,8 +50,7 @@ fn in_task(row: Row<'_>) -> Vec<(Kind, Raw<'_>)> {
             .filter(|contrast| contrast.against == against)
             .filter_map(|contrast| Some((&contrast.of, estimate(contrast)?, p(contrast)?)))
             .collect();
-        let agents: Vec<&(&ArmId, f64, f64)> =
-            step.iter().filter(|(of, _, _)| matches!(of, ArmId::Agent(_))).collect();
+        let agents: Vec<&(&ArmId, f64, f64)> = step.iter().filter(|(of, _, _)| matches!(of, ArmId::Agent(_))).collect();
         let adjusted = holm(&agents.iter().map(|(_, _, p)| *p).collect::<Vec<_>>()).unwrap_or_default();
         let mut next: BTreeMap<&ArmId, f64> = BTreeMap::new();
         for ((of, _, _), adjusted) in agents.iter().zip(adjusted) {

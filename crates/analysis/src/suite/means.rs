@@ -79,9 +79,11 @@ fn headline(tasks: &Tasks<'_>, kind: &Kind) -> Option<Headline> {
         return None;
     }
     let measured: Vec<f64> = numbered.iter().map(|(estimate, _)| *estimate).collect();
-    let gains: Vec<f64> = numbered.iter().filter_map(|(_, low)| low.filter(|low| *low > 0.0 && low.is_finite())).collect();
+    let gains: Vec<f64> =
+        numbered.iter().filter_map(|(_, low)| low.filter(|low| *low > 0.0 && low.is_finite())).collect();
     let counterfactual: Vec<f64> = tasks.rows.iter().filter_map(|row| as_the_baseline(*row, kind)).collect();
-    let seed = |what: &str| derive_seed(tasks.plan.seed, &format!("suite: {what} {} against {}", kind.of, kind.against));
+    let seed =
+        |what: &str| derive_seed(tasks.plan.seed, &format!("suite: {what} {} against {}", kind.of, kind.against));
     let with_failures = || {
         let all: Vec<f64> = measured.iter().chain(&counterfactual).copied().collect();
         Some(Over::tasks(&all, seed("with failures"))?.mean())

@@ -35,10 +35,7 @@ const RUNS: u32 = 10_000;
 const STEP: f64 = 1.05;
 
 /// Returns the score by a rule on single runs against the human commit; `is_success` takes a log ratio.
-pub(super) fn against_human(
-    tasks: &Tasks<'_>,
-    is_success: impl Fn(f64, Direction) -> bool,
-) -> Option<NullScore> {
+pub(super) fn against_human(tasks: &Tasks<'_>, is_success: impl Fn(f64, Direction) -> bool) -> Option<NullScore> {
     let share = |row: &Row<'_>| {
         let contrast = row.contrast(&ArmId::Human, &ArmId::Baseline)?;
         let direction = row.judged.direction;
@@ -54,10 +51,7 @@ pub(super) fn against_human(
 }
 
 /// Returns the score by a rule on single runs against the baseline.
-pub(super) fn against_baseline(
-    tasks: &Tasks<'_>,
-    is_success: impl Fn(f64, Direction) -> bool,
-) -> Option<NullScore> {
+pub(super) fn against_baseline(tasks: &Tasks<'_>, is_success: impl Fn(f64, Direction) -> bool) -> Option<NullScore> {
     let share = |row: &Row<'_>| {
         let direction = row.judged.direction;
         let hits: Vec<f64> = neighbours(row.judged)

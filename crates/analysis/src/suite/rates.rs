@@ -119,8 +119,7 @@ pub(super) fn is_success(verdict: Verdict, rule: SuccessRule) -> bool {
         | (SuccessRule::AtLeastHuman, Verdict::Better | Verdict::Trivial | Verdict::Equivalent) => true,
         (
             SuccessRule::BetterThanBaseline | SuccessRule::BetterThanHuman | SuccessRule::AtLeastHuman,
-            Verdict::Better
-            | Verdict::Worse
+            Verdict::Worse
             | Verdict::Trivial
             | Verdict::Equivalent
             | Verdict::Inconclusive

@@ -6,7 +6,7 @@ use isobench_schema::measurement::Direction;
 use isobench_schema::suite::{AgentScore, ArmRates, RuleScore, ScoringRule, SideBySide, SuccessRule};
 
 use super::rates::is_success;
-use super::{Row, Tasks, counted, null_agent, rate};
+use super::{Row, Tasks, null_agent, rate};
 use crate::legacy::{AgentRun, hard_class, is_hard_success};
 
 /// The thresholds in percent.
@@ -39,8 +39,7 @@ fn one(tasks: &Tasks<'_>, rates: &[ArmRates], classes: &[SideBySide], rule: Scor
         (tasks.agents().into_iter().map(|arm| by_class(classes, arm, class)).collect(), null)
     };
     let over = |percent: f64| {
-        let is_over =
-            move |log_ratio: f64, direction: Direction| difference_pct(log_ratio, direction) > percent;
+        let is_over = move |log_ratio: f64, direction: Direction| difference_pct(log_ratio, direction) > percent;
         let agents = tasks.agents().into_iter().map(|arm| over_baseline(tasks, arm, is_over)).collect();
         (agents, null_agent::against_baseline(tasks, is_over))
     };
@@ -52,9 +51,7 @@ fn one(tasks: &Tasks<'_>, rates: &[ArmRates], classes: &[SideBySide], rule: Scor
         ScoringRule::BetterThanBaseline => {
             (by_rate(rates, SuccessRule::BetterThanBaseline), null_agent::better_than_baseline(tasks))
         }
-        ScoringRule::AtLeastHuman => {
-            (by_rate(rates, SuccessRule::AtLeastHuman), null_agent::by_human_verdict(tasks))
-        }
+        ScoringRule::AtLeastHuman => (by_rate(rates, SuccessRule::AtLeastHuman), null_agent::by_human_verdict(tasks)),
         ScoringRule::BetterThanHuman => {
             (by_rate(rates, SuccessRule::BetterThanHuman), null_agent::by_human_verdict(tasks))
         }

@@ -44,7 +44,8 @@ fn write_plots(run: &Path, folder: &Path, context: Context) -> Result<Exit, Comm
     let judgement = judgement(run)?;
     let plan = evidence::open(run)?.plan().clone();
     let files = svg::files(&view::view(&judgement, Some(&plan)));
-    fs::create_dir_all(folder).map_err(|error| super::write_error(StoreError::new("create the folder", folder, error)))?;
+    fs::create_dir_all(folder)
+        .map_err(|error| super::write_error(StoreError::new("create the folder", folder, error)))?;
     for file in &files {
         write_atomically(&folder.join(&file.name), file.text.as_bytes()).map_err(super::write_error)?;
     }

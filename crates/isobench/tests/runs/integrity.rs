@@ -38,7 +38,8 @@ fn deleting_everything_derived_and_judging_again_gives_the_same_bytes() {
     // In sentences, and as plots.
     let explained = place.expect(0, &["judge", "run", "--explain"]).stdout;
     assert!(explained.contains("- `") && explained.trim_end().ends_with('.'), "{explained}");
-    let sentences: Value = serde_json::from_str(&place.expect(0, &["judge", "run", "--explain", "--json"]).stdout).unwrap();
+    let sentences: Value =
+        serde_json::from_str(&place.expect(0, &["judge", "run", "--explain", "--json"]).stdout).unwrap();
     assert_eq!(sentences["explanations"][0]["of"], "human", "{sentences:#}");
     place.expect(0, &["report", "run", "--svg", "plots"]);
     let plots = fs::read_dir(place.path("plots")).unwrap().flatten().map(|entry| entry.path());

@@ -98,11 +98,7 @@ impl Forest {
             }
         };
         let is_compressed = shown.len() > PAGE;
-        let (body, bottom) = if is_compressed {
-            compressed::body(&frame, self)
-        } else {
-            rows::body(&frame, shown)
-        };
+        let (body, bottom) = if is_compressed { compressed::body(&frame, self) } else { rows::body(&frame, shown) };
         let of_pages = match part {
             Part::Page(_) if self.pages() > 1 => {
                 format!(", tasks {} to {} of {}", first + 1, first + shown.len(), self.rows.len())
@@ -151,8 +147,9 @@ pub(crate) fn marker(verdict: VerdictWord, x: f64, y: f64) -> Markup {
         "nothing-to-beat" => ("M-3.6,-3.6 H3.6 V3.6 H-3.6 Z", true),
         _ => ("M-4,-4 L4,4 M-4,4 L4,-4", true),
     };
+    let class = format!("shape{} {}", if is_open { " open" } else { "" }, verdict.tone.class());
     html! {
-        path.shape.open[is_open] class=(verdict.tone.class()) d=(path)
+        path class=(class) d=(path)
             transform=(format!("translate({x:.1} {y:.1})")) {}
     }
 }
@@ -230,7 +227,8 @@ impl Frame {
         let (low, middle, high) = (self.x(low), self.x(mean.estimate), self.x(high));
         // Too narrow an interval would hide the mark.
         let (low, high) = (low.min(middle - 5.0), high.max(middle + 5.0));
-        let path = format!("M{low:.1},{y:.1} L{middle:.1},{:.1} L{high:.1},{y:.1} L{middle:.1},{:.1} Z", y - 7.0, y + 7.0);
+        let path =
+            format!("M{low:.1},{y:.1} L{middle:.1},{:.1} L{high:.1},{y:.1} L{middle:.1},{:.1} Z", y - 7.0, y + 7.0);
         html! {
             text.strong x=(LEFT - 12.0) y=(one(y + 4.0)) text-anchor="end" { (name) ", " (mean.tasks) }
             path class=(class) d=(path) {}

@@ -50,7 +50,11 @@ fn row(step: &CoverageStep, all: u64, y: f64) -> maud::Markup {
     let most = step.lost.iter().max_by_key(|loss| loss.names.len());
     let why = most.map(|loss| {
         let others = step.lost.len() - 1;
-        let more = if others > 0 { format!(", and {} more", number::counted(u64::try_from(others).unwrap_or(0), "reason")) } else { String::new() };
+        let more = if others > 0 {
+            format!(", and {} more", number::counted(u64::try_from(others).unwrap_or(0), "reason"))
+        } else {
+            String::new()
+        };
         format!("{}{more}", truncate(&clean(&reason(loss)), REASON))
     });
     html! {

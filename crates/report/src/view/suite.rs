@@ -2,10 +2,10 @@
 
 use isobench_schema::ids::ArmId;
 use isobench_schema::suite::{
-    ArmRates, Claims, Headline, MeanOverTasks, NullScore, OutcomeCounts, RankMeasure, RankPair, RankRow, RankTable, Rate,
-    RuleScore, SuccessRate, Suite,
+    ArmRates, Claims, Headline, MeanOverTasks, NullScore, OutcomeCounts, RankMeasure, RankPair, RankRow, RankTable,
+    Rate, RuleScore, SuccessRate, Suite,
 };
-use isobench_schema::verdict::{Contrast, Judgement, TaskJudgement, Verdict};
+use isobench_schema::verdict::{Contrast, Judgement, Standing, TaskJudgement, Verdict};
 
 use crate::explain::{headline_sentence, interval_text};
 use crate::number::{self, counted};
@@ -48,18 +48,12 @@ pub struct ColumnView {
 }
 
 /// Tasks that a cell names.
-const NAMED: usize = 6;
+const NAMED: usize = 40;
 
 /// Returns the view of a judgement's suite, if it has one.
 pub(super) fn view(judgement: &Judgement) -> Option<SuiteView> {
     let suite = judgement.suite.as_ref()?;
-    let tables = [
-        headlines(suite),
-        rates(suite),
-        outcomes(suite),
-        claims(suite),
-        rules(suite),
-    ];
+    let tables = [headlines(suite), rates(suite), outcomes(suite), claims(suite), rules(suite)];
     let tables = tables.into_iter().chain(suite.ranks.iter().flat_map(ranks)).chain([side_by_side(suite)]);
     Some(SuiteView {
         lead: lead(suite),
@@ -104,53 +98,57 @@ fn rate(rate: &Rate) -> String {
 fn lead(suite: &Suite) -> Vec<String> {
     let tasks = suite.tasks;
     let parts = [
-        (tasks.rankable, "can rank agents"),
-        (tasks.human_gain_unproven, "have a human gain that isn't proven"),
-        (tasks.nothing_to_beat, "have nothing to beat"),
-        (tasks.not_measured, "weren't measured"),
-        (tasks.not_asked, "were run without a baseline or a human arm"),
+        (tasks.rankable, Standing::Rankable),
+        (tasks.human_gain_unproven, Standing::HumanGainUnproven),
+        (tasks.nothing_to_beat, Standing::NothingToBeat),
+        (tasks.not_measured, Standing::NotMeasured),
+        (tasks.not_asked, Standing::NotAsked),
     ];
-    let parts: Vec<String> =
-        parts.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{} {what}", number::grouped(*number))).collect();
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, standing)| format!("{} {standing}", number::grouped(*number)))
+        .collect();
     let left_out = match tasks.left_out {
         0 => String::new(),
-        number => format!("; {} more were asked for and could not be run", number::grouped(number)),
+        number => format!("; {} asked for besides could not be run", number::grouped(number)),
     };
     let mut lead = vec![format!("{}: {}{left_out}.", counted(tasks.planned, "task"), parts.join(", "))];
     lead.extend(suite.headlines.iter().map(headline_sentence));
     if let Some(sentinels) = &suite.sentinels {
         lead.push(format!(
-            "Sentinels, the baseline under another name, were found to differ from it in {} of the comparisons; 5 % are \
+            "The baseline under another name (sentinels) was found to differ from itself in {} of {} comparisons; 5 % are \
              expected.",
-            rate(sentinels)
+            number::grouped(sentinels.successes),
+            number::grouped(sentinels.trials)
         ));
     }
     lead
 }
 
 fn headlines(suite: &Suite) -> TableView {
-    let mean = |mean: Option<&MeanOverTasks>| {
-        mean.map_or_else(|| [dash(), dash(), dash()], |mean| {
-            [number::grouped(mean.tasks), speedup(mean.estimate), interval_text(mean).unwrap_or_else(dash)]
-        })
+    let with_failures = |mean: &MeanOverTasks| {
+        let interval = interval_text(mean).map_or_else(String::new, |interval| format!(", {interval}"));
+        format!("{}{interval}", speedup(mean.estimate))
     };
+    let has_failures = suite.headlines.iter().any(|headline| headline.with_failures.is_some());
     let row = |headline: &Headline| {
-        let mut row = vec![pair(&headline.of, &headline.against)];
-        row.extend(mean(Some(&headline.measured)));
-        row.extend(mean(headline.with_failures.as_ref()));
+        let mean = &headline.measured;
+        let mut row = vec![
+            pair(&headline.of, &headline.against),
+            number::grouped(mean.tasks),
+            speedup(mean.estimate),
+            interval_text(mean).unwrap_or_else(dash),
+        ];
+        if has_failures {
+            row.push(headline.with_failures.as_ref().map_or_else(dash, with_failures));
+        }
         row.extend([number::grouped(headline.proven_tasks), speedup(headline.proven)]);
         row
     };
-    let titles = [
-        "tasks",
-        "speed-up",
-        "interval",
-        "tasks with failures",
-        "speed-up with failures",
-        "interval with failures",
-        "proven in",
-        "proven gain",
-    ];
+    let mut titles = vec!["tasks", "speed-up", "interval"];
+    titles.extend(has_failures.then_some("with failures"));
+    titles.extend(["proven in", "proven gain"]);
     TableView {
         title: "Mean speed-ups".to_owned(),
         about: "Geometric means over tasks with 95 % intervals over tasks. With failures, a task in which the agent failed by \
@@ -174,12 +172,19 @@ fn rates(suite: &Suite) -> TableView {
             trials => share(f64::from(rate.successes) / f64::from(trials)),
         };
         let (strict, excluded) = (&found.strict, &found.infrastructure_excluded);
-        vec![arm.arm.to_string(), found.rule.to_string(), percent(strict), rate(strict), percent(excluded), rate(excluded)]
+        vec![
+            arm.arm.to_string(),
+            found.rule.to_string(),
+            percent(strict),
+            rate(strict),
+            percent(excluded),
+            rate(excluded),
+        ]
     };
-    let titles = ["strict", "of all tasks", "without infrastructure", "of tasks not lost to it"];
+    let titles = ["strict", "of all tasks", "excluding", "of tasks not lost"];
     TableView {
         title: "Success".to_owned(),
-        about: "Rates with 95 % Wilson intervals. Strict: of every task, whatever kept it from a result. Without \
+        about: "Rates with 95 % Wilson intervals. Strict: of every task, whatever kept it from a result. Excluding \
                 infrastructure: of the tasks that neither the machine nor another arm took away. For agents, tasks with \
                 nothing to beat or an unproven human gain are left out of both and counted below."
             .to_owned(),
@@ -190,33 +195,24 @@ fn rates(suite: &Suite) -> TableView {
 }
 
 fn outcomes(suite: &Suite) -> TableView {
+    let all: [(&str, fn(&OutcomeCounts) -> u32); 9] = [
+        ("yes", |counts| counts.succeeded),
+        ("no", |counts| counts.not_succeeded),
+        ("undecided", |counts| counts.undecided),
+        ("failed", |counts| counts.failed),
+        ("no patch", |counts| counts.no_patch),
+        ("infrastructure", |counts| counts.infrastructure),
+        ("no such arm", |counts| counts.without_arm),
+        ("nothing to beat", |counts| counts.nothing_to_beat),
+        ("unproven", |counts| counts.human_gain_unproven),
+    ];
+    let is_seen = |count: fn(&OutcomeCounts) -> u32| each_rate(suite).any(|(_, rate)| count(&rate.counts) > 0);
+    let seen: Vec<_> = all.into_iter().filter(|(_, count)| is_seen(*count)).collect();
     let row = |(arm, found): (&ArmRates, &SuccessRate)| {
-        let OutcomeCounts {
-            succeeded,
-            not_succeeded,
-            undecided,
-            failed,
-            no_patch,
-            infrastructure,
-            without_arm,
-            nothing_to_beat,
-            human_gain_unproven,
-        } = found.counts;
-        let counts = [
-            succeeded,
-            not_succeeded,
-            undecided,
-            failed,
-            no_patch,
-            infrastructure,
-            without_arm,
-            nothing_to_beat,
-            human_gain_unproven,
-        ];
-        [arm.arm.to_string(), found.rule.to_string()].into_iter().chain(counts.map(number::grouped)).collect()
+        let counts = seen.iter().map(|(_, count)| number::grouped(count(&found.counts)));
+        [arm.arm.to_string(), found.rule.to_string()].into_iter().chain(counts).collect()
     };
-    let titles =
-        ["yes", "no", "undecided", "failed", "no patch", "infrastructure", "no such arm", "nothing to beat", "unproven"];
+    let titles: Vec<&str> = seen.iter().map(|(title, _)| *title).collect();
     TableView {
         title: "What became of the tasks".to_owned(),
         about: String::new(),
@@ -228,6 +224,26 @@ fn outcomes(suite: &Suite) -> TableView {
 
 fn claims(suite: &Suite) -> TableView {
     let row = |claims: &Claims| {
+        let [holm, rate] = [claims.holm, claims.benjamini_hochberg];
+        let counts = [number::grouped(u32::try_from(claims.tests.len()).unwrap_or(u32::MAX))];
+        let called = [holm.faster, holm.slower, rate.faster, rate.slower].map(number::grouped);
+        [pair(&claims.of, &claims.against)].into_iter().chain(counts).chain(called).collect()
+    };
+    let titles = ["tests", "faster, Holm", "slower, Holm", "faster, rate", "slower, rate"];
+    TableView {
+        title: "How many tasks differ".to_owned(),
+        about: "All tasks held together: by Holm's method the chance of a single false one is at most 5 %, by Benjamini's and \
+                Hochberg's the expected rate of false ones. Each p is over all looks. The margin plays no part here."
+            .to_owned(),
+        columns: words(&["contrast"]).into_iter().chain(numbers(&titles)).collect(),
+        rows: suite.claims.iter().map(row).collect(),
+        is_long: false,
+    }
+}
+
+/// Returns the tasks that differ by Holm's method, by name.
+fn differing(suite: &Suite) -> TableView {
+    let row = |claims: &Claims| {
         let names = |wanted: fn(f64) -> bool| -> String {
             let called = claims.tests.iter().filter(|test| test.holm <= 0.05 && wanted(test.estimate));
             let names: Vec<String> = called.map(|test| test.task.to_string()).collect();
@@ -235,27 +251,16 @@ fn claims(suite: &Suite) -> TableView {
         };
         vec![
             pair(&claims.of, &claims.against),
-            number::grouped(u32::try_from(claims.tests.len()).unwrap_or(u32::MAX)),
-            format!("{} / {}", claims.holm.faster, claims.holm.slower),
-            format!("{} / {}", claims.benjamini_hochberg.faster, claims.benjamini_hochberg.slower),
             names(|estimate| estimate > 0.0),
             names(|estimate| estimate <= 0.0),
         ]
     };
     TableView {
-        title: "Which tasks differ".to_owned(),
-        about: "Faster / slower tasks, held together: by Holm's method the chance of a single false one is at most 5 %, by \
-                Benjamini's and Hochberg's the expected share of false ones. Each p is over all looks. The margin plays no \
-                part here."
-            .to_owned(),
-        columns: [
-            words(&["contrast"]),
-            numbers(&["tests", "by Holm", "by Benjamini and Hochberg"]),
-            words(&["faster by Holm", "slower by Holm"]),
-        ]
-        .concat(),
+        title: "Which tasks differ by Holm's method".to_owned(),
+        about: "The CSV has the p of every task.".to_owned(),
+        columns: words(&["contrast", "faster", "slower"]),
         rows: suite.claims.iter().map(row).collect(),
-        is_long: false,
+        is_long: true,
     }
 }
 
@@ -340,12 +345,8 @@ fn ranks(table: &RankTable) -> [TableView; 2] {
     let pairs = TableView {
         title: format!("Pairs of agents by {by}"),
         about: "Over the tasks that both have; p by Holm's method over all pairs.".to_owned(),
-        columns: [
-            words(&["pair"]),
-            numbers(&["common tasks", "difference", "p", "p by Holm"]),
-            words(&["so they"]),
-        ]
-        .concat(),
+        columns: [words(&["pair"]), numbers(&["common tasks", "difference", "p", "p by Holm"]), words(&["so they"])]
+            .concat(),
         rows: table.pairs.iter().map(of_pair).collect(),
         is_long: true,
     };
@@ -387,8 +388,7 @@ fn forest(judgement: &Judgement, headline: &Headline) -> Forest {
         };
         judgement.tasks.iter().filter_map(move |task| Some((task, task.contrasts.get(own(task)?)?)))
     };
-    let mut rows: Vec<ForestRow> =
-        contrasts().filter_map(|(task, contrast)| forest_row(task, contrast)).collect();
+    let mut rows: Vec<ForestRow> = contrasts().filter_map(|(task, contrast)| forest_row(task, contrast)).collect();
     rows.sort_by(|one, other| other.estimate.total_cmp(&one.estimate));
     let count = |verdict: &Verdict| contrasts().filter(|(_, contrast)| contrast.verdict == *verdict).count();
     let verdicts = Verdict::ALL.iter().map(|verdict| (VerdictWord::of(*verdict), count(verdict)));
@@ -405,8 +405,10 @@ fn forest(judgement: &Judgement, headline: &Headline) -> Forest {
 fn forest_row(task: &TaskJudgement, contrast: &Contrast) -> Option<ForestRow> {
     let estimate = contrast.estimate.filter(|estimate| estimate.is_finite() && contrast.p.is_some())?;
     let interval = contrast.low.zip(contrast.high).filter(|(low, high)| low.is_finite() && high.is_finite());
-    let shown: Vec<f64> =
-        std::iter::once(estimate).chain(interval.into_iter().flat_map(|(low, high)| [low, high])).map(f64::exp).collect();
+    let shown: Vec<f64> = std::iter::once(estimate)
+        .chain(interval.into_iter().flat_map(|(low, high)| [low, high]))
+        .map(f64::exp)
+        .collect();
     let decimals = number::speedup_decimals(&shown);
     let ends = interval.map_or_else(String::new, |(low, high)| {
         format!("  {} to {}", number::speedup(low.exp(), decimals), number::speedup(high.exp(), decimals))

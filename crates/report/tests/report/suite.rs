@@ -124,8 +124,7 @@ fn every_verdict_is_explained_in_one_sentence() {
         assert!(item.text.starts_with('`') && item.text.ends_with('.') && !item.text.contains(".."), "{}", item.text);
     }
     let suite = explain::judgement(&suite_sample::suite(12));
-    let together: Vec<&str> =
-        suite.iter().filter(|item| item.task.is_none()).map(|item| item.text.as_str()).collect();
+    let together: Vec<&str> = suite.iter().filter(|item| item.task.is_none()).map(|item| item.text.as_str()).collect();
     insta::assert_snapshot!("explained_suite", together.join("\n"));
     let json = explain::json(&explanations);
     assert_eq!(json["explanations"].as_array().unwrap().len(), explanations.len());

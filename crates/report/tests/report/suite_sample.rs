@@ -4,8 +4,8 @@ use isobench_schema::ids::{ArmId, TaskId};
 use isobench_schema::legacy::HardClass;
 use isobench_schema::suite::{
     AgentScore, ArmRates, Called, Claims, Headline, MeanOverTasks, NullBasis, NullScore, OutcomeCounts, OverTasks,
-    RankMeasure, RankPair, RankRow, RankTable, Rate, RuleScore, ScoringRule, SideBySide, SuccessRate, SuccessRule, Suite,
-    SuiteTasks, TaskTest,
+    RankMeasure, RankPair, RankRow, RankTable, Rate, RuleScore, ScoringRule, SideBySide, SuccessRate, SuccessRule,
+    Suite, SuiteTasks, TaskTest,
 };
 use isobench_schema::verdict::{Contrast, Judgement, Standing, Verdict};
 
@@ -61,13 +61,19 @@ pub(crate) fn suite(tasks: usize) -> Judgement {
         let mut contrasts = vec![numbered("human", "baseline", human, place)];
         contrasts.push(numbered("agent:half", "baseline", human / 2.0, place + 1));
         if place % 7 == 3 {
-            contrasts.push(absent("agent:other", "baseline", Verdict::AgentFailed, "agent `other` failed in 6 of 6 blocks"));
+            contrasts.push(absent(
+                "agent:other",
+                "baseline",
+                Verdict::AgentFailed,
+                "agent `other` failed in 6 of 6 blocks",
+            ));
         } else {
             contrasts.push(numbered("agent:other", "baseline", estimate(place + 5), place + 2));
         }
         contrasts.push(numbered("agent:half", "human", -human / 2.0, place + 3));
         let arms = vec![measured("baseline", 100.0), measured("human", 110.0), measured("agent:half", 105.0)];
-        let mut made = task(&format!("vllm-project-vllm-{:08x}", place * 2_654_435_761 % 4_294_967_291), contrasts, arms);
+        let mut made =
+            task(&format!("vllm-project-vllm-{:08x}", place * 2_654_435_761 % 4_294_967_291), contrasts, arms);
         let standings = [(Verdict::Better, Standing::Rankable), (Verdict::Inconclusive, Standing::HumanGainUnproven)];
         let known = standings.iter().find(|(verdict, _)| *verdict == made.contrasts[0].verdict);
         made.standing = known.map_or(Standing::NothingToBeat, |(_, standing)| *standing);
@@ -84,7 +90,8 @@ fn of_kind<'j>(judgement: &'j Judgement, of: &ArmId, against: &ArmId) -> Vec<(&'
 }
 
 fn together(judgement: &Judgement) -> Suite {
-    let kinds = [("human", "baseline"), ("agent:half", "baseline"), ("agent:other", "baseline"), ("agent:half", "human")];
+    let kinds =
+        [("human", "baseline"), ("agent:half", "baseline"), ("agent:other", "baseline"), ("agent:half", "human")];
     let kinds = kinds.map(|(of, against)| (arm(of), arm(against)));
     let standing = |wanted| number(judgement.tasks.iter().filter(|task| task.standing == wanted).count());
     let headline = |(of, against): &(ArmId, ArmId)| {
@@ -189,7 +196,11 @@ fn rules(tasks: u32) -> Vec<RuleScore> {
     let one = |(place, &rule): (usize, &ScoringRule)| RuleScore {
         rule,
         agents: ["agent:half", "agent:other"]
-            .map(|name| AgentScore { arm: arm(name), rate: rate(tasks / 2, tasks), unconfirmed: (place < 4).then_some(2) })
+            .map(|name| AgentScore {
+                arm: arm(name),
+                rate: rate(tasks / 2, tasks),
+                unconfirmed: (place < 4).then_some(2),
+            })
             .into(),
         null_agent: Some(NullScore {
             expected: if place < 4 { 0.34 } else { 0.0 },

@@ -28,7 +28,7 @@ mod spending;
 mod table;
 
 pub use chain::Sides;
-pub use outlook::{Assumed, Outlook, outlook};
+pub use outlook::{Assumed, Outlook, is_hopeless, outlook};
 pub use overall::{ErrorFamily, bounded_p, error_family};
 pub use power::blocks_for_sequential;
 pub use rule::{Decision, LookRule};

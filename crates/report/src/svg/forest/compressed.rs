@@ -22,7 +22,7 @@ pub(super) fn body(frame: &Frame, forest: &Forest) -> (Markup, f64) {
     let bottom = HEAD + height * count(rows.len()) + 4.0;
     let markup = html! {
         @for tone in TONES {
-            path.thin class=(tone.class()) stroke-width=(format!("{:.2}", (0.7 * height).max(0.35)))
+            path class=(format!("thin {}", tone.class())) stroke-width=(format!("{:.2}", (0.7 * height).max(0.35)))
                 d=(intervals(frame, rows, tone, &y)) {}
         }
         path.curve d=(curve(frame, rows, &y)) {}
@@ -53,7 +53,8 @@ fn curve(frame: &Frame, rows: &[ForestRow], y: &impl Fn(usize) -> f64) -> String
 
 /// Returns the numbers of the tasks on the left.
 fn axis(tasks: usize, y: &impl Fn(usize) -> f64) -> Markup {
-    let every = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000].into_iter().find(|step| tasks / step <= 12).unwrap_or(10_000);
+    let every =
+        [10, 20, 50, 100, 200, 500, 1000, 2000, 5000].into_iter().find(|step| tasks / step <= 12).unwrap_or(10_000);
     let numbers = (0..tasks).filter(|place| (place + 1).is_multiple_of(every) || *place == 0);
     html! {
         @for place in numbers {
@@ -85,7 +86,7 @@ fn lanes(forest: &Forest, y: &impl Fn(usize) -> f64, height: f64) -> Markup {
     html! {
         @for (lane, verdict) in present.iter().enumerate() {
             (marker(*verdict, left(lane) + (width - 6.0) / 2.0, HEAD - 18.0))
-            path.thin class=(verdict.tone.class()) stroke-width=(format!("{:.2}", height.max(0.5)))
+            path class=(format!("thin {}", verdict.tone.class())) stroke-width=(format!("{:.2}", height.max(0.5)))
                 d=(marks(verdict.word, lane)) {}
         }
     }
