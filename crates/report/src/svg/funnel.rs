@@ -15,7 +15,7 @@ const RIGHT: f64 = 610.0;
 const HEAD: f64 = 44.0;
 const ROW: f64 = 34.0;
 /// Columns of the reasons.
-const REASON: usize = 52;
+const REASON: usize = 40;
 
 /// Returns the drawing.
 pub(crate) fn drawing(coverage: &Coverage) -> Drawing {

@@ -53,7 +53,7 @@ const NAMED: usize = 40;
 /// Returns the view of a judgement's suite, if it has one.
 pub(super) fn view(judgement: &Judgement) -> Option<SuiteView> {
     let suite = judgement.suite.as_ref()?;
-    let tables = [headlines(suite), rates(suite), outcomes(suite), claims(suite), rules(suite)];
+    let tables = [headlines(suite), rates(suite), outcomes(suite), claims(suite), differing(suite), rules(suite)];
     let tables = tables.into_iter().chain(suite.ranks.iter().flat_map(ranks)).chain([side_by_side(suite)]);
     Some(SuiteView {
         lead: lead(suite),
@@ -249,11 +249,7 @@ fn differing(suite: &Suite) -> TableView {
             let names: Vec<String> = called.map(|test| test.task.to_string()).collect();
             if names.is_empty() { dash() } else { crate::funnel::some_of(&names, NAMED) }
         };
-        vec![
-            pair(&claims.of, &claims.against),
-            names(|estimate| estimate > 0.0),
-            names(|estimate| estimate <= 0.0),
-        ]
+        vec![pair(&claims.of, &claims.against), names(|estimate| estimate > 0.0), names(|estimate| estimate <= 0.0)]
     };
     TableView {
         title: "Which tasks differ by Holm's method".to_owned(),
@@ -411,7 +407,7 @@ fn forest_row(task: &TaskJudgement, contrast: &Contrast) -> Option<ForestRow> {
         .collect();
     let decimals = number::speedup_decimals(&shown);
     let ends = interval.map_or_else(String::new, |(low, high)| {
-        format!("  {} to {}", number::speedup(low.exp(), decimals), number::speedup(high.exp(), decimals))
+        format!(", {} to {}", number::speedup(low.exp(), decimals), number::speedup(high.exp(), decimals))
     });
     Some(ForestRow {
         task: task.id.to_string(),
@@ -425,7 +421,7 @@ fn forest_row(task: &TaskJudgement, contrast: &Contrast) -> Option<ForestRow> {
 
 fn forest_mean(mean: &MeanOverTasks) -> Option<ForestMean> {
     let interval = mean.low.zip(mean.high).filter(|(low, high)| low.is_finite() && high.is_finite());
-    let ends = interval_text(mean).map_or_else(String::new, |ends| format!("  {ends}"));
+    let ends = interval_text(mean).map_or_else(String::new, |ends| format!(", {ends}"));
     mean.estimate.is_finite().then(|| ForestMean {
         tasks: counted(mean.tasks, "task"),
         estimate: mean.estimate,
