@@ -122,13 +122,12 @@ fn overall_p(design: &Design, contrast: &Contrast) -> Option<f64> {
     let planned: Vec<u32> = design.looks.iter().map(|look| look.blocks).collect();
     let is_whole = looks.len() == taken.len() && looks.iter().all(|(look, _)| look.blocks == look.planned);
     let family = if is_whole { error_family(design.spending, &planned) } else { None };
-    let p = match family {
-        Some(family) => family.overall_p(&looks.iter().map(|(_, p)| *p).collect::<Vec<_>>()),
-        None => {
-            let most = f64::from(design.blocks().max(1));
-            let part = |look: &LookResult| f64::from(look.planned) / most;
-            bounded_p(design.spending, &looks.iter().map(|(look, p)| (part(look), *p)).collect::<Vec<_>>())
-        }
+    let p = if let Some(family) = family {
+        family.overall_p(&looks.iter().map(|(_, p)| *p).collect::<Vec<_>>())
+    } else {
+        let most = f64::from(design.blocks().max(1));
+        let part = |look: &LookResult| f64::from(look.planned) / most;
+        bounded_p(design.spending, &looks.iter().map(|(look, p)| (part(look), *p)).collect::<Vec<_>>())
     };
     // What the looks' own levels say is what the p says at 5 %, to the last digit.
     let is_crossed = looks.iter().any(|(look, p)| *p < look.level);

@@ -81,9 +81,12 @@ fn neighbours(task: &TaskJudgement) -> Vec<f64> {
     values.iter().filter_map(pair).collect()
 }
 
+/// Shares of `better` by the looks, their levels as bits, and the step of margin over spread.
+type Known = BTreeMap<(Vec<(u32, u64, u64)>, i32), Option<f64>>;
+
 /// Returns how often isobench's rule would call an empty patch `better` than the baseline.
 pub(super) fn better_than_baseline(tasks: &Tasks<'_>) -> Option<NullScore> {
-    let mut known: BTreeMap<(Vec<(u32, u64, u64)>, i32), Option<f64>> = BTreeMap::new();
+    let mut known = Known::new();
     let mut shares = Vec::new();
     for row in &tasks.rows {
         let Some(spread) = spread(row.judged) else { continue };

@@ -194,8 +194,11 @@ fn rates(suite: &Suite) -> TableView {
     }
 }
 
+/// Which count a column shows.
+type Count = fn(&OutcomeCounts) -> u32;
+
 fn outcomes(suite: &Suite) -> TableView {
-    let all: [(&str, fn(&OutcomeCounts) -> u32); 9] = [
+    let all: [(&str, Count); 9] = [
         ("yes", |counts| counts.succeeded),
         ("no", |counts| counts.not_succeeded),
         ("undecided", |counts| counts.undecided),
@@ -206,7 +209,7 @@ fn outcomes(suite: &Suite) -> TableView {
         ("nothing to beat", |counts| counts.nothing_to_beat),
         ("unproven", |counts| counts.human_gain_unproven),
     ];
-    let is_seen = |count: fn(&OutcomeCounts) -> u32| each_rate(suite).any(|(_, rate)| count(&rate.counts) > 0);
+    let is_seen = |count: Count| each_rate(suite).any(|(_, rate)| count(&rate.counts) > 0);
     let seen: Vec<_> = all.into_iter().filter(|(_, count)| is_seen(*count)).collect();
     let row = |(arm, found): (&ArmRates, &SuccessRate)| {
         let counts = seen.iter().map(|(_, count)| number::grouped(count(&found.counts)));

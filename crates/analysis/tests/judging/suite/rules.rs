@@ -33,8 +33,8 @@ fn an_empty_patch_scores_what_the_baseline_scores() {
     near(five.expected, 0.5);
     near(null(ScoringRule::ThresholdTwo).expected, 0.0);
     // 100 and 103, 100 and 100: one of four comparisons is 3 % up. 100 and 110, 120 and 121: one is 10 % up.
-    near(null(ScoringRule::OverBaselineFive).expected, (0.0 + 0.25) / 2.0);
-    near(null(ScoringRule::OverBaselineTwo).expected, (0.25 + 0.25) / 2.0);
+    near(null(ScoringRule::OverBaselineFive).expected, 0.125);
+    near(null(ScoringRule::OverBaselineTwo).expected, 0.25);
     // Where the human commit is better an empty patch is worse.
     let human = null(ScoringRule::AtLeastHuman);
     assert_eq!((human.trials, human.basis), (2, NullBasis::HumanVerdict));
