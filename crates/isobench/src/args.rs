@@ -282,6 +282,9 @@ pub(crate) struct BlockArgs {
 pub(crate) struct JudgeArgs {
     /// The run's folder.
     pub(crate) run: PathBuf,
+    /// Say in one sentence for each contrast, and for all tasks together, what was found, on what it rests and what it means.
+    #[arg(long)]
+    pub(crate) explain: bool,
 }
 
 /// The form of a report.
@@ -310,6 +313,9 @@ pub(crate) struct ReportArgs {
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Write every plot of a run as an SVG file into this folder, and no report.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out"])]
+    pub(crate) svg: Option<PathBuf>,
 }
 
 /// Arguments of `runs`.

@@ -29,6 +29,7 @@ use isobench_schema::measurement::{Direction, MetricName};
 use isobench_schema::old_tables::OldTables;
 use isobench_schema::plan::{ExclusionReason, Plan};
 use isobench_schema::record::{Phase, RecordHeader};
+use isobench_schema::suite::{NullBasis, ScoringRule, SuccessRule};
 use isobench_schema::verdict::{CheckEffect, Judgement, Standing, Verdict};
 
 /// What stands above the reference of the command.
@@ -295,6 +296,9 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
     let steps = StepState::ALL.iter().map(|value| value.as_str());
     let effects = CheckEffect::ALL.iter().map(|value| value.as_str());
     let units = CheckUnit::ALL.iter().map(|value| value.as_str());
+    let successes = SuccessRule::ALL.iter().map(|value| value.as_str());
+    let scores = ScoringRule::ALL.iter().map(|value| value.as_str());
+    let bases = NullBasis::ALL.iter().map(|value| value.as_str());
     let searches = SearchEnd::ALL.iter().map(|value| value.as_str());
     vec![
         ("docs/formats.md", "formats", formats()),
@@ -317,6 +321,9 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
         ("docs/formats.md", "flow states", spellings("state", "crates/schema/src/load_checks/steady.rs", flows)),
         ("docs/formats.md", "step states", spellings("state", "crates/schema/src/load_checks/sweep.rs", steps)),
         ("docs/formats.md", "search ends", spellings("end", "crates/schema/src/load_checks/sweep.rs", searches)),
+        ("docs/formats.md", "success rules", spellings("rule", "crates/schema/src/suite.rs", successes)),
+        ("docs/formats.md", "scoring rules", spellings("rule", "crates/schema/src/suite.rs", scores)),
+        ("docs/formats.md", "null bases", spellings("basis", "crates/schema/src/suite.rs", bases)),
         ("docs/methodology.md", "metrics", metrics()),
         ("docs/methodology.md", "checks", checks()),
         ("docs/formats.md", "check effects", spellings("effect", "crates/schema/src/verdict.rs", effects)),

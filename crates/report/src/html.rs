@@ -3,9 +3,10 @@
 mod blocks_plot;
 mod coverage;
 mod intervals_plot;
-mod looks_plot;
+pub(crate) mod looks_plot;
 mod plan;
 pub(crate) mod scale;
+mod suite;
 mod task;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -15,7 +16,10 @@ use crate::words::{Piece, VerdictWord, how_to_read};
 
 pub use plan::plan_page;
 
-/// The page's style. Colours are Okabe and Ito's, which people with colour-blindness can tell apart.
+/// The colours, in light, in dark and in print. They are Okabe and Ito's, which people with colour-blindness can tell apart.
+pub(crate) const PALETTE: &str = include_str!("html/palette.css");
+
+/// The page's style, by the palette's names.
 pub(crate) const STYLE: &str = include_str!("html/style.css");
 
 /// With more tasks than this a browser draws each only when it comes into view.
@@ -37,7 +41,7 @@ pub fn page(view: &View, options: &Options) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&title, &[STYLE]))
+            (head(&title, &[PALETTE, STYLE]))
             body {
                 (blocks_plot::shapes())
                 header {
@@ -79,6 +83,7 @@ fn body(view: &View) -> Markup {
     html! {
         @if view.tasks.is_empty() { p.empty { "No task was run." } }
         @if view.tasks.len() > 1 { (overview(view)) }
+        @if let Some(item) = &view.suite { (suite::section(item)) }
         section.how aria-labelledby="how" {
             h2 #how { "How to read this page" }
             p { @for piece in how_to_read() {

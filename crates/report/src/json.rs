@@ -9,10 +9,16 @@ use isobench_schema::plan::Problem;
 use isobench_schema::verdict::{Contrast, Judgement, TaskJudgement};
 use serde_json::{Map, Value, json};
 
-/// Returns `{"tasks": [{"id", "standing", "contrasts": [..], "broken": [..]}]}`. What wasn't measured is `null`, as it is stored; fields
-/// that apply only sometimes, such as `charged_to` and `speedup`, are left out where they don't.
+/// Returns `{"tasks": [{"id", "standing", "margin", "contrasts": [..], "broken": [..]}], "suite": {..}}`. What wasn't measured is
+/// `null`, as it is stored; fields that apply only sometimes, such as `suite`, `broken` and `speedup`, are left out where they
+/// don't.
 pub fn contract(judgement: &Judgement) -> Value {
-    json!({ "tasks": judgement.tasks.iter().map(task).collect::<Vec<_>>() })
+    let mut contract = Map::new();
+    contract.insert("tasks".to_owned(), judgement.tasks.iter().map(task).collect());
+    if let Some(suite) = &judgement.suite {
+        contract.insert("suite".to_owned(), json!(suite));
+    }
+    Value::Object(contract)
 }
 
 /// Returns `{"problems": [..], "findings": [{"task", "rule", "severity", "message", "subject", "evidence", "fix",
@@ -65,6 +71,7 @@ fn task(task: &TaskJudgement) -> Value {
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
     put("id", task.id.as_str().into());
     put("standing", task.standing.as_str().into());
+    put("margin", task.margin.into());
     put("contrasts", task.contrasts.iter().map(contrast).collect());
     if !task.broken.is_empty() {
         put("broken", json!(task.broken));

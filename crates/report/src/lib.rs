@@ -3,6 +3,7 @@
 //! Every function here is pure, from data to text. Numbers are formatted once, in [`view`]; the renderers only place them.
 
 pub mod csv;
+pub mod explain;
 pub mod funnel;
 pub mod guide;
 pub mod html;
@@ -13,6 +14,7 @@ pub mod live;
 pub mod load;
 pub mod markdown;
 pub(crate) mod number;
+pub mod svg;
 pub mod terminal;
 pub(crate) mod text;
 pub mod view;

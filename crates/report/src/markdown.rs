@@ -4,6 +4,7 @@ mod coverage;
 mod legacy;
 mod old_tables;
 mod plan;
+mod suite;
 
 use std::fmt::Write as _;
 
@@ -31,6 +32,9 @@ pub fn judgement(view: &View) -> String {
     }
     if view.tasks.len() > 1 {
         overview(&mut out, view);
+    }
+    if let Some(item) = &view.suite {
+        suite::suite(&mut out, item);
     }
     for item in &view.tasks {
         task(&mut out, item);

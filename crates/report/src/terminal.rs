@@ -11,6 +11,7 @@ mod lint;
 mod old_tables;
 mod plan;
 mod reading;
+mod suite;
 pub(crate) mod table;
 
 use crate::words::Tone;

@@ -1,6 +1,7 @@
 //! The view model: a judgement with every number formatted once, shared by terminal, Markdown and HTML.
 
 mod build;
+pub mod suite;
 
 use isobench_schema::coverage::Coverage;
 
@@ -30,6 +31,8 @@ pub struct View {
     pub problems: Vec<ProblemView>,
     /// How far the arms came and what a retry could change, if any was lost on the way.
     pub coverage: Option<Coverage>,
+    /// What the tasks say together, if there are several.
+    pub suite: Option<suite::SuiteView>,
 }
 
 /// How many contrasts have a verdict.

@@ -28,6 +28,7 @@ pub mod outcome;
 pub mod plan;
 pub mod reading;
 pub mod record;
+pub mod suite;
 pub mod task;
 pub mod tool;
 pub mod units;

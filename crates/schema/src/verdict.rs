@@ -16,6 +16,7 @@ use crate::format::Stored;
 use crate::ids::{ArmId, Digest, RunId, TaskId};
 use crate::measurement::{Direction, MetricName};
 use crate::plan::{Exclusion, Look, Problem};
+use crate::suite::Suite;
 
 spelt_enum!(
     /// The verdict on a contrast.
@@ -406,6 +407,9 @@ pub struct Judgement {
     /// How far the arms came, and what running them again could change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
+    /// What the tasks say together; absent if no kind of contrast is in two tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suite: Option<Suite>,
 }
 
 impl Stored for Judgement {
@@ -413,12 +417,11 @@ impl Stored for Judgement {
     const VERSION: u32 = 4;
 
     fn upgrade(version: u32, mut value: Value) -> Option<Value> {
-        // Version 1 had neither causes of failures nor a coverage, version 2 knew one look only, version 3 no checks by
-        // name; all may be absent. What is unlike was told in sentences up to version 3; the evidence tells it anew.
-        if version == 3 {
-            for task in value.get_mut("tasks").and_then(Value::as_array_mut).into_iter().flatten() {
-                task.as_object_mut().and_then(|task| task.remove("unlike"));
-            }
+        // Version 1 had neither causes of failures nor a coverage, version 2 knew one look only, version 3 neither checks by
+        // name nor anything of the tasks together; all may be absent. What is unlike was told in sentences up to version 3; the
+        // evidence tells it anew.
+        for task in value.get_mut("tasks").and_then(Value::as_array_mut).into_iter().flatten() {
+            task.as_object_mut().and_then(|task| task.remove("unlike"));
         }
         (1..=3).contains(&version).then_some(value)
     }

@@ -5,7 +5,7 @@ use isobench_schema::plan::{Look, PlannedTask};
 use isobench_schema::verdict::{LookDecision, LookResult};
 
 use super::levels;
-use crate::stats::sequential::{Assumed, Decision, outlook};
+use crate::stats::sequential::{Decision, is_hopeless};
 use crate::stats::{Interval, OneSample, Placed, SerialCorrelation, length, position_model, serial_correlation};
 
 /// An interval needs this many blocks.
@@ -187,10 +187,9 @@ fn wait_or_not(asked: Asked<'_>, points: &[Point], results: &mut [LookResult]) {
     let Some(least) = design.futility.filter(|_| !to_come.is_empty()) else { return };
     let differences: Vec<f64> = before(points, last.planned).iter().map(|point| point.difference).collect();
     let seed = derive_seed(design.seed, &format!("futures of {} at look {}", asked.purpose, last.look));
-    let chance = OneSample::of(&differences)
-        .and_then(|sample| outlook(&sample, to_come, asked.task.metric.margin.ln_1p(), Assumed::Posterior, seed))
-        .map(|outlook| outlook.different + outlook.equivalent);
-    if chance.is_some_and(|chance| chance < least) {
+    let hopeless = OneSample::of(&differences)
+        .and_then(|sample| is_hopeless(&sample, to_come, asked.task.metric.margin.ln_1p(), least, seed));
+    if hopeless == Some(true) {
         last.decision = LookDecision::Hopeless;
     }
 }

@@ -55,6 +55,7 @@ use isobench_schema::plan::{Plan, PlannedTask};
 use isobench_schema::verdict::{Contrast, Judgement, LookDecision, LookResult, Standing, TaskJudgement, Verdict};
 
 use crate::launch::LaunchInput;
+use crate::suite;
 use arms::Arms;
 use blocks::{Block, Launch, TaskBlocks};
 use contrast::Evidence;
@@ -154,6 +155,7 @@ pub fn judge(input: &JudgeInput<'_>) -> Result<Judgement, JudgeError> {
     }
     Ok(Judgement {
         coverage: Some(coverage::of_run(input.plan, &tasks)),
+        suite: suite::of(input.plan, &tasks),
         run: input.run.clone(),
         plan: input.plan.digest().map_err(|source| JudgeError::Plan { source })?,
         rules: RULES.to_owned(),

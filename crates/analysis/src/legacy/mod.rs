@@ -24,5 +24,5 @@ pub use coverage::{Explained, coverage};
 pub use equal::{mark_equal, mark_several};
 pub use export::{ExportInput, ExportedFile, export};
 pub use read::{LARGEST_BYTES, LegacyFile, ReadLegacyError, read, shape};
-pub use rules::{hard_class, is_hard_success, is_target_right, quadrant};
+pub use rules::{AgentRun, hard_class, is_hard_success, is_target_right, quadrant};
 pub use summary::report;

@@ -1,5 +1,7 @@
 //! The cluster bootstrap: an interval for a mean over tasks, each of which is drawn whole or not at all.
 
+use std::cmp::Ordering;
+
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::draws::Draws;
@@ -14,37 +16,82 @@ pub struct Resampling {
     pub seed: u64,
 }
 
-/// Returns the interval that covers the mean of all values with the probability `coverage`: the sum over all clusters'
-/// sums by their counts, such as a rate (of each task how many of how many succeeded) or a mean of log ratios.
+/// A mean over clusters with what drawing them anew gives: the sum over all clusters' sums by their counts, such as a rate
+/// (of each task how many of how many succeeded) or a mean of log ratios.
 ///
-/// It is the bias-corrected and accelerated bootstrap interval (Efron 1987, JASA 82:171; Efron and Tibshirani 1993,
-/// chapter 14) over clusters, which are taken as independent of each other while the values in one need not be. The bias
-/// is from the share of draws below the mean (half of those equal to it count), the acceleration from leaving out one
-/// cluster at a time. Where all draws lie on one side, or leaving out none changes anything, it is the plain percentile
-/// interval. Below about ten clusters such an interval is too short.
+/// Intervals are bias-corrected and accelerated (Efron 1987, JASA 82:171; Efron and Tibshirani 1993, chapter 14) over
+/// clusters, which are taken as independent of each other while the values in one need not be. The bias is from the share
+/// of draws below the mean (half of those equal to it count), the acceleration from leaving out one cluster at a time.
+/// Where all draws lie on one side, or leaving out none changes anything, they are plain percentile intervals. Below about
+/// ten clusters such an interval is too short.
+#[derive(Debug, Clone)]
+pub struct ClusterBootstrap {
+    mean: f64,
+    drawn: Weighted,
+    correction: Option<Correction>,
+}
+
+impl ClusterBootstrap {
+    /// Draws clusters anew. `None` below two clusters that hold anything, without draws, or if a sum isn't finite.
+    pub fn new(clusters: &[Cluster], resampling: Resampling) -> Option<Self> {
+        let filled: Vec<Cluster> = clusters.iter().copied().filter(|cluster| cluster.count > 0).collect();
+        let whole = filled.iter().fold(Cluster::default(), joined);
+        if filled.len() < 2 || resampling.times == 0 || !whole.sum.is_finite() {
+            return None;
+        }
+        let mean = ratio(whole)?;
+        let mut draws = Draws::new(resampling.seed);
+        let mut drawn = Vec::new();
+        for _ in 0..resampling.times {
+            let picked = (0..filled.len()).filter_map(|_| filled.get(draws.below(filled.len())));
+            drawn.push(ratio(picked.fold(Cluster::default(), joined))?);
+        }
+        let correction = correction(&filled, whole, mean, &drawn);
+        Some(Self { mean, drawn: Weighted::plain(drawn), correction })
+    }
+
+    /// Returns the mean of all values.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// Returns the interval that covers the mean with the probability `coverage`, or `None` unless that is between 0 and 1.
+    pub fn interval(&self, coverage: f64) -> Option<Interval> {
+        if !(coverage > 0.0 && coverage < 1.0) {
+            return None;
+        }
+        let tails = [(1.0 - coverage) / 2.0, f64::midpoint(1.0, coverage)];
+        let [low, high] = match &self.correction {
+            Some(correction) => tails.map(|tail| correction.share(tail)),
+            None => tails,
+        };
+        Some(Interval { low: self.drawn.quantile(low)?, high: self.drawn.quantile(high)? })
+    }
+
+    /// Returns the two-sided p of the mean being `value`: one less the coverage of the interval that ends there. It is never
+    /// below 1/(draws + 1), because half a draw is taken to lie beyond.
+    pub fn p_of(&self, value: f64) -> f64 {
+        let (mut below, mut all) = (0.5, 1.0);
+        for (drawn, times) in self.drawn.values() {
+            all += real(*times);
+            below += match drawn.total_cmp(&value) {
+                Ordering::Less => real(*times),
+                Ordering::Equal => real(*times) / 2.0,
+                Ordering::Greater => 0.0,
+            };
+        }
+        let share = below / all;
+        let tail = self.correction.as_ref().map_or(share, |correction| correction.tail(share));
+        (2.0 * tail.min(1.0 - tail)).clamp(1.0 / all, 1.0)
+    }
+}
+
+/// Returns the interval of [`ClusterBootstrap`] that covers the mean of all values with the probability `coverage`.
 ///
 /// `None` below two clusters that hold anything, without draws, if a sum isn't finite, or if `coverage` isn't between 0
 /// and 1.
 pub fn cluster_bootstrap(clusters: &[Cluster], coverage: f64, resampling: Resampling) -> Option<Interval> {
-    let filled: Vec<Cluster> = clusters.iter().copied().filter(|cluster| cluster.count > 0).collect();
-    let whole = filled.iter().fold(Cluster::default(), joined);
-    if filled.len() < 2 || resampling.times == 0 || !whole.sum.is_finite() || !(coverage > 0.0 && coverage < 1.0) {
-        return None;
-    }
-    let seen = ratio(whole)?;
-    let mut draws = Draws::new(resampling.seed);
-    let mut drawn = Vec::new();
-    for _ in 0..resampling.times {
-        let picked = (0..filled.len()).filter_map(|_| filled.get(draws.below(filled.len())));
-        drawn.push(ratio(picked.fold(Cluster::default(), joined))?);
-    }
-    let tails = [(1.0 - coverage) / 2.0, f64::midpoint(1.0, coverage)];
-    let [low, high] = match correction(&filled, whole, seen, &drawn) {
-        Some(correction) => tails.map(|tail| correction.share(tail)),
-        None => tails,
-    };
-    let drawn = Weighted::plain(drawn);
-    Some(Interval { low: drawn.quantile(low)?, high: drawn.quantile(high)? })
+    ClusterBootstrap::new(clusters, resampling)?.interval(coverage)
 }
 
 fn joined(all: Cluster, one: &Cluster) -> Cluster {
@@ -56,6 +103,7 @@ fn ratio(all: Cluster) -> Option<f64> {
 }
 
 /// What turns a tail's share of a normal distribution into the share of draws.
+#[derive(Debug, Clone)]
 struct Correction {
     bias: f64,
     acceleration: f64,
@@ -67,6 +115,18 @@ impl Correction {
         let normal = Normal::standard();
         let moved = self.bias + normal.inverse_cdf(tail);
         normal.cdf(self.bias + moved / (1.0 - self.acceleration * moved))
+    }
+
+    /// Returns the tail with that share of draws: the inverse of [`Self::share`].
+    fn tail(&self, share: f64) -> f64 {
+        let normal = Normal::standard();
+        let moved = normal.inverse_cdf(share) - self.bias;
+        let room = 1.0 + self.acceleration * moved;
+        // Beyond the range of the correction nothing is left of the tail.
+        if room <= 0.0 {
+            return if moved < 0.0 { 0.0 } else { 1.0 };
+        }
+        normal.cdf(moved / room - self.bias)
     }
 }
 
@@ -156,6 +216,26 @@ mod tests {
         let correction = Correction { bias: 0.1, acceleration: 0.05 };
         for (tail, expected) in [(0.025, 0.054_610_076_898_359_53), (0.975, 0.991_723_736_868_883_9)] {
             assert!((correction.share(tail) - expected).abs() < 1e-9, "{}", correction.share(tail));
+        }
+    }
+
+    #[test]
+    fn the_p_of_a_value_is_one_less_the_coverage_of_the_interval_that_ends_there() {
+        for (clusters, _) in SCIPY {
+            let clusters: Vec<Cluster> = clusters.iter().map(|&(sum, count)| Cluster { sum, count }).collect();
+            let found = ClusterBootstrap::new(&clusters, TWENTY_THOUSAND).unwrap();
+            for coverage in [0.5, 0.8, 0.95, 0.99] {
+                let Interval { low, high } = found.interval(coverage).unwrap();
+                for end in [low, high] {
+                    let p = found.p_of(end);
+                    assert!((p - (1.0 - coverage)).abs() < 0.012, "{coverage}: {p}");
+                }
+            }
+            assert!(found.mean() > 0.1 && found.p_of(0.0) <= 0.001, "{}", found.p_of(0.0));
+        }
+        let correction = Correction { bias: 0.1, acceleration: 0.05 };
+        for tail in [0.001, 0.025, 0.4, 0.9, 0.999] {
+            assert!((correction.tail(correction.share(tail)) - tail).abs() < 1e-6, "{tail}");
         }
     }
 

@@ -24,7 +24,7 @@ mod trend;
 mod wilson;
 
 pub use betting::SignBets;
-pub use bootstrap::{Resampling, cluster_bootstrap};
+pub use bootstrap::{ClusterBootstrap, Resampling, cluster_bootstrap};
 pub use enough::enough_for_quantile;
 pub use location::{hodges_lehmann, mean, standard_deviation};
 pub use mcnemar::mcnemar_exact;

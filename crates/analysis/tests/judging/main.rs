@@ -9,5 +9,6 @@ mod output;
 mod properties;
 mod rates;
 mod sentinel;
+mod suite;
 mod support;
 mod verdicts;

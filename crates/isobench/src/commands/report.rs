@@ -1,13 +1,14 @@
 //! `isobench report`: writes a report of a run, of legacy evidence or of published tables in the form asked for.
 
+use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use isobench_report::terminal::{self, Style};
-use isobench_report::{csv, html, markdown, view};
+use isobench_report::{csv, html, markdown, svg, view};
 use isobench_schema::format;
 use isobench_schema::verdict::Judgement;
-use isobench_store::{layout, write_atomically};
+use isobench_store::{StoreError, layout, write_atomically};
 
 use super::{Context, report_legacy};
 use crate::args::{FormatArg, ReportArgs};
@@ -16,6 +17,9 @@ use crate::{evidence, legacy_files};
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs, context: Context) -> Result<Exit, CommandError> {
+    if let Some(folder) = &args.svg {
+        return write_plots(&args.run, folder, context);
+    }
     let format = if context.json { FormatArg::Json } else { args.format };
     let text = match report_legacy::kind(&args.run) {
         Some(kind) => report_legacy::page(&args.run, kind, format, style(context))?,
@@ -28,6 +32,24 @@ pub(crate) fn run(args: &ReportArgs, context: Context) -> Result<Exit, CommandEr
         }
         None => context.terminal.data(&text),
     }
+    Ok(Exit::Success)
+}
+
+/// Writes every plot of a run into a folder.
+fn write_plots(run: &Path, folder: &Path, context: Context) -> Result<Exit, CommandError> {
+    if report_legacy::kind(run).is_some() {
+        return Err(CommandError::new(Exit::Usage, format!("`{}` is no run, and only runs have plots", run.display()))
+            .hint("give the folder of a run"));
+    }
+    let judgement = judgement(run)?;
+    let plan = evidence::open(run)?.plan().clone();
+    let files = svg::files(&view::view(&judgement, Some(&plan)));
+    fs::create_dir_all(folder)
+        .map_err(|error| super::write_error(StoreError::new("create the folder", folder, error)))?;
+    for file in &files {
+        write_atomically(&folder.join(&file.name), file.text.as_bytes()).map_err(super::write_error)?;
+    }
+    context.terminal.status(&format!("wrote {} plots into {}", files.len(), folder.display()));
     Ok(Exit::Success)
 }
 

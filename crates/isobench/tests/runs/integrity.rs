@@ -35,6 +35,16 @@ fn deleting_everything_derived_and_judging_again_gives_the_same_bytes() {
     assert_eq!(place.expect(0, &["report", "run", "--format", "html"]).stdout, report);
     place.expect(0, &["run", "run", "--quiet"]);
     assert_eq!(derived(&place), before);
+    // In sentences, and as plots.
+    let explained = place.expect(0, &["judge", "run", "--explain"]).stdout;
+    assert!(explained.contains("- `") && explained.trim_end().ends_with('.'), "{explained}");
+    let sentences: Value =
+        serde_json::from_str(&place.expect(0, &["judge", "run", "--explain", "--json"]).stdout).unwrap();
+    assert_eq!(sentences["explanations"][0]["of"], "human", "{sentences:#}");
+    place.expect(0, &["report", "run", "--svg", "plots"]);
+    let plots = fs::read_dir(place.path("plots")).unwrap().flatten().map(|entry| entry.path());
+    let texts: Vec<String> = plots.map(|path| fs::read_to_string(path).unwrap()).collect();
+    assert!(!texts.is_empty() && texts.iter().all(|text| text.starts_with("<svg") && text.contains("</svg>")));
     // A kept judgement is used only for exactly the record that it was made from.
     fs::write(place.path("run/derived/judgement.json"), "rubbish").unwrap();
     assert_eq!(place.expect(0, &["report", "run", "--format", "html"]).stdout, report);

@@ -10,6 +10,8 @@ use crate::view::{ContrastView, LookView, TaskView};
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 124.0;
 const AXIS: f64 = 132.0;
+/// The height of the whole.
+pub(crate) const HEIGHT: f64 = 152.0;
 /// Half the length of a bar's ends.
 const END: f64 = 4.0;
 
@@ -32,48 +34,59 @@ pub(super) fn plots(index: usize, task: &TaskView) -> Markup {
 }
 
 fn plot(id: &str, task: &TaskView, contrast: &ContrastView) -> Markup {
-    let margin = task.margin_log.min(10.0);
-    let ends = contrast.looks.iter().filter_map(|look| look.interval).flat_map(|(low, high)| [low, high]);
-    let differences = contrast.block_differences.iter().map(|(_, difference)| *difference);
-    let Some(scale) = Scale::around(ends.chain(differences).chain([-margin, margin, 0.0])) else {
-        return html! {};
-    };
-    let height = |value: f64| BOTTOM - scale.place(value) * (BOTTOM - TOP);
-    let shown = |value: f64| format!("{:.1}", height(value));
-    let (low, high) = (height(-margin), height(margin));
-    let spoken = format!("{}: {} at {} of its looks", contrast.name(), contrast.verdict.word, contrast.looks.len());
+    let Some(drawing) = drawing(task, contrast) else { return html! {} };
     html! {
         figure {
             figcaption { b { (contrast.of) } " vs " (contrast.against) " " (badge(contrast.verdict)) }
-            svg.plot.look xmlns="http://www.w3.org/2000/svg" width="100%" height="152" role="img"
+            svg.plot.look xmlns="http://www.w3.org/2000/svg" width="100%" height=(HEIGHT) role="img"
                 aria-labelledby=(format!("{id}-title {id}-desc")) {
-                title id=(format!("{id}-title")) { (spoken) }
+                title id=(format!("{id}-title")) { (spoken(contrast)) }
                 desc id=(format!("{id}-desc")) { "The numbers are in the table below the plots." }
-                rect.band x="0" width="100%" y=(format!("{high:.1}")) height=(format!("{:.1}", low - high)) {}
-                @for tick in thin(scale.ratio_ticks(), 0.12) {
-                    @let y = format!("{:.1}", BOTTOM - tick.at * (BOTTOM - TOP));
-                    line.grid x1="0" x2="100%" y1=(y) y2=(y) {}
-                    text.tick x="-6" y=(y) dy="4" text-anchor="end" { (tick.label) }
-                }
-                line.zero x1="0" x2="100%" y1=(shown(0.0)) y2=(shown(0.0)) {}
-                line.axis x1="0" x2="100%" y1=(AXIS) y2=(AXIS) {}
-                @for look in &task.planned_looks {
-                    @let x = across(after(*look, task.planned_blocks));
-                    line.axis x1=(x) x2=(x) y1=(AXIS - 3.0) y2=(AXIS + 3.0) {}
-                    text.tick x=(x) y="147" text-anchor="middle" { (look) }
-                }
-                g.c0 {
-                    @for (block, difference) in &contrast.block_differences {
-                        circle.dot cx=(across(inside(*block, task.planned_blocks))) cy=(shown(*difference)) r="2.6" {}
-                    }
-                }
-                g class=(contrast.verdict.tone.class()) {
-                    @for look in &contrast.looks { (bar(look, task.planned_blocks, &shown)) }
-                }
+                (drawing)
             }
             p.axis-name { "blocks" }
         }
     }
+}
+
+/// Returns the plot in words.
+pub(crate) fn spoken(contrast: &ContrastView) -> String {
+    format!("{}: {} at {} of its looks", contrast.name(), contrast.verdict.word, contrast.looks.len())
+}
+
+/// Returns what the plot of a contrast shows, in a drawing of [`HEIGHT`] whose labels of the vertical axis hang out on the
+/// left; `None` where there is nothing to show.
+pub(crate) fn drawing(task: &TaskView, contrast: &ContrastView) -> Option<Markup> {
+    let margin = task.margin_log.min(10.0);
+    let ends = contrast.looks.iter().filter_map(|look| look.interval).flat_map(|(low, high)| [low, high]);
+    let differences = contrast.block_differences.iter().map(|(_, difference)| *difference);
+    let scale = Scale::around(ends.chain(differences).chain([-margin, margin, 0.0]))?;
+    let height = |value: f64| BOTTOM - scale.place(value) * (BOTTOM - TOP);
+    let shown = |value: f64| format!("{:.1}", height(value));
+    let (low, high) = (height(-margin), height(margin));
+    Some(html! {
+        rect.band x="0" width="100%" y=(format!("{high:.1}")) height=(format!("{:.1}", low - high)) {}
+        @for tick in thin(scale.ratio_ticks(), 0.12) {
+            @let y = format!("{:.1}", BOTTOM - tick.at * (BOTTOM - TOP));
+            line.grid x1="0" x2="100%" y1=(y) y2=(y) {}
+            text.tick x="-6" y=(y) dy="4" text-anchor="end" { (tick.label) }
+        }
+        line.zero x1="0" x2="100%" y1=(shown(0.0)) y2=(shown(0.0)) {}
+        line.axis x1="0" x2="100%" y1=(AXIS) y2=(AXIS) {}
+        @for look in &task.planned_looks {
+            @let x = across(after(*look, task.planned_blocks));
+            line.axis x1=(x) x2=(x) y1=(AXIS - 3.0) y2=(AXIS + 3.0) {}
+            text.tick x=(x) y="147" text-anchor="middle" { (look) }
+        }
+        g.c0 {
+            @for (block, difference) in &contrast.block_differences {
+                circle.dot cx=(across(inside(*block, task.planned_blocks))) cy=(shown(*difference)) r="2.6" {}
+            }
+        }
+        g class=(contrast.verdict.tone.class()) {
+            @for look in &contrast.looks { (bar(look, task.planned_blocks, &shown)) }
+        }
+    })
 }
 
 fn bar(look: &LookView, planned: u32, shown: &impl Fn(f64) -> String) -> Markup {

@@ -5,7 +5,7 @@ use isobench_schema::environment::Rung;
 use isobench_schema::plan::Plan;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Options, STYLE};
+use super::{Options, PALETTE, STYLE};
 use crate::funnel::{self, Costs, Funnel, FunnelRow, lowest_rung, some_of};
 use crate::number::{self, counted, duration};
 use crate::text::clean;
@@ -40,7 +40,7 @@ pub fn plan_page(plan: &Plan, options: &Options) -> String {
                 meta name="color-scheme" content="light dark";
                 meta name="referrer" content="no-referrer";
                 title { (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(PALETTE)) (PreEscaped(STYLE)) }
             }
             body.wide {
                 header {

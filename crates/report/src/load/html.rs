@@ -14,7 +14,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::checks::level_name;
 use super::terminal::{arrival, meaning};
-use crate::html::{Options, STYLE, head};
+use crate::html::{Options, PALETTE, STYLE, head};
 use crate::number::{duration, percent, significant};
 use crate::text::clean;
 
@@ -55,7 +55,7 @@ fn document(title: &str, options: &Options, body: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(title, &[STYLE, LOAD_STYLE]))
+            (head(title, &[PALETTE, STYLE, LOAD_STYLE]))
             body {
                 header { h1 { bdi { (title) } } }
                 main { (body) }

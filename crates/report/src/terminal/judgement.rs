@@ -17,6 +17,9 @@ pub fn judgement(view: &View, style: Style) -> String {
     if view.tasks.len() > 1 {
         overview(&mut out, view, style);
     }
+    if let Some(item) = &view.suite {
+        super::suite::suite(&mut out, item, style);
+    }
     for item in &view.tasks {
         task(&mut out, item, style);
     }

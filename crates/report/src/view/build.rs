@@ -34,6 +34,7 @@ pub fn view(judgement: &Judgement, plan: Option<&Plan>) -> View {
         tasks: judgement.tasks.iter().map(|task| task_view(task, plan.and_then(|p| p.task(&task.id)))).collect(),
         exclusions: judgement.exclusions.iter().map(exclusion_view).collect(),
         problems: judgement.problems.iter().map(problem_view).collect(),
+        suite: super::suite::view(judgement),
         coverage: judgement.coverage.clone().filter(|coverage| coverage.steps.iter().any(|step| !step.lost.is_empty())),
     }
 }

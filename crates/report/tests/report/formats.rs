@@ -86,7 +86,7 @@ fn the_contract_is_the_stored_judgement_in_small() {
         let sometimes = ["broken", "confirmations", "unlike"];
         let always: Vec<&String> =
             small.as_object().unwrap().keys().filter(|name| !sometimes.contains(&name.as_str())).collect();
-        assert_eq!(always, ["contrasts", "id", "standing"]);
+        assert_eq!(always, ["contrasts", "id", "margin", "standing"]);
         for name in sometimes {
             assert_eq!(small.get(name), whole.get(name), "{name}");
         }

@@ -14,3 +14,7 @@ mod load;
 mod load_sample;
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod suite;
+#[cfg(test)]
+mod suite_sample;

@@ -159,6 +159,7 @@ pub(crate) fn judgement_of(tasks: Vec<TaskJudgement>) -> Judgement {
         exclusions: Vec::new(),
         problems: Vec::new(),
         coverage: Some(lost::coverage()),
+        suite: None,
     }
 }
 

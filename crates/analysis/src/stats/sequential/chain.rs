@@ -51,7 +51,7 @@ impl Sides {
 const CURVE: usize = 32;
 
 /// A boundary never stands at a smaller level: nobody could tell it from none, and quantiles lose their digits.
-const LEAST_LEVEL: f64 = 1e-9;
+pub(super) const LEAST_LEVEL: f64 = 1e-9;
 
 /// How far from its middle a density that is at least as narrow as a normal one of variance 1/κ is followed, in 1/√κ: what
 /// lies beyond is below 10^-12.

@@ -20,6 +20,7 @@
 
 mod chain;
 mod outlook;
+mod overall;
 mod power;
 mod rule;
 mod simulation;
@@ -27,7 +28,8 @@ mod spending;
 mod table;
 
 pub use chain::Sides;
-pub use outlook::{Assumed, Outlook, outlook};
+pub use outlook::{Assumed, Outlook, is_hopeless, outlook};
+pub use overall::{ErrorFamily, bounded_p, error_family};
 pub use power::blocks_for_sequential;
 pub use rule::{Decision, LookRule};
 pub use simulation::{Rates, Truth, simulate};

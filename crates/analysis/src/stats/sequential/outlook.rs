@@ -1,5 +1,8 @@
 //! What the looks to come would decide: non-binding futility.
 
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
 use isobench_schema::plan::Look;
 
 use super::super::OneSample;
@@ -38,19 +41,10 @@ const FUTURES: u32 = 4_000;
 /// where little is left to hope for never makes a false decision more likely, because the levels of the looks don't count
 /// on it: futility is not binding.
 pub fn outlook(sample: &OneSample, looks: &[Look], margin: f64, assumed: Assumed, seed: u64) -> Option<Outlook> {
-    let now = Growing::of(sample)?;
-    let to_come = looks.iter().filter(|look| look.blocks > now.blocks);
-    let rules: Vec<LookRule> = to_come.map(|&look| LookRule::new(look)).collect::<Option<_>>()?;
-    let mut draws = Draws::new(seed);
+    let mut futures = Futures::of(sample, looks, margin, assumed, seed)?;
     let (mut different, mut equivalent) = (0_u32, 0_u32);
     for _ in 0..FUTURES {
-        let truth = truth(sample, now.blocks, assumed, &mut draws);
-        let mut future = now;
-        let decision = rules.iter().find_map(|rule| {
-            future.grow(rule.degrees_of_freedom + 1, truth, &mut draws);
-            rule.decide(future.mean, future.standard_error(), margin)
-        });
-        match decision {
+        match futures.draw() {
             Some(Decision::Better | Decision::Worse) => different += 1,
             Some(Decision::Trivial | Decision::Equivalent) => equivalent += 1,
             None => {}
@@ -62,6 +56,71 @@ pub fn outlook(sample: &OneSample, looks: &[Look], margin: f64, assumed: Assumed
         equivalent: share(equivalent),
         undecided: share(FUTURES - different - equivalent),
     })
+}
+
+/// After so many futures it is asked whether more are needed.
+const BATCH: u32 = 250;
+
+/// No more are needed if the share so far is so many standard errors away from what it is held against: by chance that is so
+/// in less than one case in a million.
+const CLEAR: f64 = 5.0;
+
+/// Returns whether the looks to come would decide anything with a probability below `least`, from the same futures as
+/// [`outlook`], of which it draws only as many as are needed to tell. `None` if a look has no rule.
+pub fn is_hopeless(sample: &OneSample, looks: &[Look], margin: f64, least: f64, seed: u64) -> Option<bool> {
+    let mut futures = Futures::of(sample, looks, margin, Assumed::Posterior, seed)?;
+    let mut decided = 0_u32;
+    for drawn in 1..=FUTURES {
+        decided += u32::from(futures.draw().is_some());
+        let expected = least * f64::from(drawn);
+        let away = (f64::from(decided) - expected).abs();
+        let is_clear = drawn.is_multiple_of(BATCH) && away > CLEAR * (expected * (1.0 - least)).max(0.0).sqrt();
+        if is_clear || drawn == FUTURES {
+            return Some(f64::from(decided) < expected);
+        }
+    }
+    None
+}
+
+/// Futures of a sample, one after the other.
+struct Futures<'s> {
+    sample: &'s OneSample,
+    now: Growing,
+    rules: Vec<LookRule>,
+    margin: f64,
+    assumed: Assumed,
+    draws: Draws,
+}
+
+impl<'s> Futures<'s> {
+    fn of(sample: &'s OneSample, looks: &[Look], margin: f64, assumed: Assumed, seed: u64) -> Option<Self> {
+        let now = Growing::of(sample)?;
+        let to_come = looks.iter().filter(|look| look.blocks > now.blocks);
+        let rules = to_come.map(|&look| known_rule(look)).collect::<Option<_>>()?;
+        Some(Self { sample, now, rules, margin, assumed, draws: Draws::new(seed) })
+    }
+
+    /// Returns what the next future decides.
+    fn draw(&mut self) -> Option<Decision> {
+        let Self { sample, now, rules, margin, assumed, draws } = self;
+        let truth = truth(sample, now.blocks, *assumed, draws);
+        let mut future = *now;
+        rules.iter().find_map(|rule| {
+            future.grow(rule.degrees_of_freedom + 1, truth, draws);
+            rule.decide(future.mean, future.standard_error(), *margin)
+        })
+    }
+}
+
+/// Rules by the blocks of their looks and the bits of their levels.
+type Rules = BTreeMap<(u32, u64, u64), Option<LookRule>>;
+
+/// Returns the rule of a look, calculated once.
+fn known_rule(look: Look) -> Option<LookRule> {
+    static KNOWN: LazyLock<Mutex<Rules>> = LazyLock::new(Mutex::default);
+    let key = (look.blocks, look.level.to_bits(), look.equivalence_level.to_bits());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    *known.entry(key).or_insert_with(|| LookRule::new(look))
 }
 
 fn truth(sample: &OneSample, blocks: u32, assumed: Assumed, draws: &mut Draws) -> Truth {
@@ -116,6 +175,21 @@ mod tests {
         // A large difference will be found.
         let found = outlook(&sample(0.08, 0.08, 6), &looks, 0.02, Assumed::Posterior, 1).unwrap();
         assert!(found.different > 0.8, "{found:?}");
+    }
+
+    #[test]
+    fn whether_it_is_hopeless_is_told_from_as_few_futures_as_are_needed() {
+        let looks = [Look { blocks: 10, ..LAST }, Look { blocks: 16, ..LAST }, LAST];
+        for (mean, deviation) in [(0.0, 0.2), (0.001, 0.012), (0.08, 0.08), (0.02, 0.05), (0.01, 0.06), (0.0, 0.06)] {
+            let sample = sample(mean, deviation, 6);
+            let found = outlook(&sample, &looks, 0.02, Assumed::Posterior, 3).unwrap();
+            let chance = found.different + found.equivalent;
+            for least in [0.0, 0.05, 0.1, 0.3, 0.9] {
+                let expected = chance < least;
+                assert_eq!(is_hopeless(&sample, &looks, 0.02, least, 3), Some(expected), "{mean} {least}: {chance}");
+            }
+        }
+        assert_eq!(is_hopeless(&sample(0.1, 0.1, 6), &[Look { level: 0.0, ..LAST }], 0.02, 0.1, 1), None);
     }
 
     #[test]
