@@ -12,6 +12,7 @@ use crate::failure::{Failure, spelt_enum};
 use crate::format::Stored;
 use crate::ids::{ArmId, Digest, RunId, TaskId};
 use crate::measurement::{Direction, MetricName};
+use crate::noise::SpreadFound;
 use crate::plan::{Exclusion, Look, Problem};
 
 spelt_enum!(
@@ -297,6 +298,9 @@ pub struct TaskJudgement {
     /// How often the baseline was found to differ from itself, if the design has a sentinel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentinel: Option<SentinelJudgement>,
+    /// How far block differences spread, beside what the plan expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<SpreadFound>,
     /// Launches whose comparability key differs from the others of the task, with the fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlike: Vec<String>,
@@ -353,10 +357,11 @@ pub struct Judgement {
 
 impl Stored for Judgement {
     const NAME: &'static str = "judgement";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn upgrade(version: u32, value: Value) -> Option<Value> {
-        // Version 1 had neither causes of failures nor a coverage, version 2 knew one look only; all may be absent.
-        (version == 1 || version == 2).then_some(value)
+        // Version 1 had neither causes of failures nor a coverage, version 2 knew one look only, version 3 no spread; all may be
+        // absent.
+        (1..=3).contains(&version).then_some(value)
     }
 }

@@ -141,6 +141,7 @@ pub(crate) fn task(id: &str, contrasts: Vec<Contrast>, arms: Vec<ArmJudgement>) 
         arms,
         deviations: Vec::new(),
         sentinel: None,
+        spread: None,
         unlike: Vec::new(),
     }
 }
