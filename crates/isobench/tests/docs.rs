@@ -25,6 +25,7 @@ use isobench_schema::legacy::{LegacyFlag, LegacyHeader, LegacyReport, LegacySour
 use isobench_schema::load_checks::{AuditBound, FlowState, SearchEnd, StepState};
 use isobench_schema::load_result::{LoadResult, Validity};
 use isobench_schema::measurement::{Direction, MetricName};
+use isobench_schema::noise::{ArrivalClass, NoiseRecord, NoiseReport, SpreadOrigin};
 use isobench_schema::old_tables::OldTables;
 use isobench_schema::plan::{ExclusionReason, Plan};
 use isobench_schema::record::{Phase, RecordHeader};
@@ -200,6 +201,8 @@ fn formats() -> String {
                 "`isobench report --json` of published results",
                 "published tables beside their recomputation",
             ),
+            row(format::tag::<NoiseRecord>(), "lines of `noise.jsonl` in the cache", "the spread that a run showed"),
+            row(format::tag::<NoiseReport>(), "output of `isobench noise --json`", "what runs say of noise"),
             row(
                 format::tag::<Manifest>(),
                 "`manifest.json` of an entry of the cache",
@@ -272,6 +275,8 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
     let bounds = AuditBound::ALL.iter().map(|value| value.as_str());
     let flows = FlowState::ALL.iter().map(|value| value.as_str());
     let steps = StepState::ALL.iter().map(|value| value.as_str());
+    let origins = SpreadOrigin::ALL.iter().map(|value| value.as_str());
+    let arrivals = ArrivalClass::ALL.iter().map(|value| value.as_str());
     let searches = SearchEnd::ALL.iter().map(|value| value.as_str());
     vec![
         ("docs/formats.md", "formats", formats()),
@@ -293,6 +298,8 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
         ("docs/formats.md", "audit bounds", spellings("bound", "crates/schema/src/load_checks/audit.rs", bounds)),
         ("docs/formats.md", "flow states", spellings("state", "crates/schema/src/load_checks/steady.rs", flows)),
         ("docs/formats.md", "step states", spellings("state", "crates/schema/src/load_checks/sweep.rs", steps)),
+        ("docs/formats.md", "spread origins", spellings("origin", "crates/schema/src/noise.rs", origins)),
+        ("docs/formats.md", "arrival classes", spellings("arrival", "crates/schema/src/noise.rs", arrivals)),
         ("docs/formats.md", "search ends", spellings("end", "crates/schema/src/load_checks/sweep.rs", searches)),
         ("docs/methodology.md", "metrics", metrics()),
     ]

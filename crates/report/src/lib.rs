@@ -12,6 +12,7 @@ pub mod lint;
 pub mod live;
 pub mod load;
 pub mod markdown;
+pub(crate) mod noise;
 pub(crate) mod number;
 pub mod terminal;
 pub(crate) mod text;

@@ -13,4 +13,6 @@ mod load;
 #[cfg(test)]
 mod load_sample;
 #[cfg(test)]
+mod noise;
+#[cfg(test)]
 mod sample;
