@@ -86,7 +86,10 @@ fn unknown(forecast: &Forecast) -> Option<String> {
         Some(format!("{} where they spread by {}", difference(outcome.mde?), number::percent(outcome.deviation)))
     };
     let list: Vec<String> = forecast.outcomes.iter().filter_map(of).collect();
-    Some(format!("found with a power of 80 % is what is {effect:.2} standard deviations of them: {}", list.join(", ")))
+    Some(format!(
+        "differences from {effect:.2} of their standard deviations on are found with a power of 80 %: {}",
+        list.join(", ")
+    ))
 }
 
 fn finds(task: &PlannedTask, outcome: &ForecastOutcome) -> Option<String> {

@@ -51,6 +51,7 @@ pub fn forecast(task: &PlannedTask, known: Option<KnownSpread>, costs: Costs) ->
             .collect(),
     };
     let mut differences = vec![0.0, margin, NOTABLE];
+    differences.sort_by(f64::total_cmp);
     differences.dedup_by(|one, other| (*one - *other).abs() < 1e-9);
     let outcomes = match &known {
         Some(known) => vec![outcome(known.deviation, &differences)],

@@ -287,6 +287,7 @@ fn looks(planned: &PlannedTask, design: &DesignArgs) -> Result<(Vec<Look>, u32),
 fn needed(looks: &[Look], set: u32, deviation: f64, margin: f64) -> Vec<NeededBlocks> {
     let mut differences = vec![margin];
     differences.extend(DIFFERENCES.iter().filter(|difference| (**difference - margin).abs() > 1e-9));
+    differences.sort_by(f64::total_cmp);
     let blocks = |difference: f64| noise::blocks_needed(looks, set, deviation, difference.ln_1p());
     differences.into_iter().map(|difference| NeededBlocks { difference, blocks: blocks(difference) }).collect()
 }

@@ -1,6 +1,11 @@
 //! What `isobench noise` found out, and what its library holds, as terminal pages.
 
-use isobench_schema::noise::{ListedEntry, LookEffect, NeededBlocks, NoiseReport, NoiseTask, SpreadOrigin};
+use std::collections::BTreeMap;
+
+use isobench_schema::measurement::MetricName;
+use isobench_schema::noise::{
+    KnownSpread, ListedEntry, LookEffect, NeededBlocks, NoiseKey, NoiseReport, NoiseTask, SpreadOrigin,
+};
 
 use super::Style;
 use super::judgement::section;
@@ -12,10 +17,13 @@ use crate::text::clean;
 /// How many digits of a host's fingerprint are shown.
 const HOST_DIGITS: usize = 8;
 
+/// How much of a time is its day.
+const DATE_DIGITS: usize = 10;
+
 /// Returns what runs say of noise: a table of tasks, and for each what its key's spread means for designs.
 pub fn noise(report: &NoiseReport, style: Style) -> String {
     let mut out = String::new();
-    style.heading(&mut out, "Noise: how far block differences of one program spread");
+    style.heading(&mut out, "Noise: how far block differences spread");
     out.push('\n');
     let columns = [
         Column { title: "task", layout: Layout::Name },
@@ -42,7 +50,11 @@ fn row(task: &NoiseTask) -> Vec<Cell> {
         Cell::optional(spread.map(|spread| number::percent(spread.deviation)).as_ref()),
         Cell::optional(interval.as_ref()),
         Cell::optional(spread.map(|spread| spread.degrees.saturating_add(1).to_string()).as_ref()),
-        Cell::plain(task.against_itself.map_or("not asked", noise::alarm)),
+        Cell::plain(match (spread, task.against_itself) {
+            (None, _) => "–",
+            (Some(_), Some(verdict)) => noise::alarm(verdict),
+            (Some(_), None) => "not asked",
+        }),
         Cell::optional(task.entry.as_ref()),
     ]
 }
@@ -76,43 +88,57 @@ fn learnt(out: &mut String, task: &NoiseTask, style: Style) {
     }
 }
 
-/// Returns the library as a table.
+/// Returns the library: for each machine, model and class of workload its entries and what is known from all of them.
 pub fn library(entries: &[ListedEntry], style: Style) -> String {
+    let mut by_key: BTreeMap<&NoiseKey, Vec<&ListedEntry>> = BTreeMap::new();
+    for listed in entries {
+        by_key.entry(&listed.entry.key).or_default().push(listed);
+    }
     let mut out = String::new();
+    for (place, (key, entries)) in by_key.into_iter().enumerate() {
+        if place > 0 {
+            out.push('\n');
+        }
+        let host = key.host.get(..HOST_DIGITS).unwrap_or(&key.host);
+        let kind = format!("{}; {}; {}; host {}", clean(&key.model), key.class, clean(&key.device), clean(host));
+        style.heading(&mut out, &kind);
+        listed(&mut out, &entries, style);
+        let known: BTreeMap<MetricName, &KnownSpread> =
+            entries.iter().filter_map(|listed| Some((listed.entry.metric, listed.known.as_ref()?))).collect();
+        for (metric, known) in known {
+            style.paragraph(&mut out, &format!("  {metric}: "), &noise::known(known));
+        }
+    }
+    out
+}
+
+/// Appends the entries of one key.
+fn listed(out: &mut String, entries: &[&ListedEntry], style: Style) {
     let columns = [
         Column { title: "entry", layout: Layout::Word },
         Column { title: "date", layout: Layout::Word },
-        Column { title: "host", layout: Layout::Word },
-        Column { title: "device", layout: Layout::Name },
-        Column { title: "model", layout: Layout::Name },
-        Column { title: "workload", layout: Layout::Name },
-        Column { title: "metric", layout: Layout::Name },
+        Column { title: "run", layout: Layout::Name },
         Column { title: "of", layout: Layout::Word },
+        Column { title: "metric", layout: Layout::Name },
         Column { title: "spread", layout: Layout::Number },
-        Column { title: "degrees", layout: Layout::Number },
-        Column { title: "known", layout: Layout::Number },
+        Column { title: "degrees of freedom", layout: Layout::Number },
     ];
-    let row = |listed: &ListedEntry| {
+    let row = |listed: &&ListedEntry| {
         let entry = &listed.entry;
         let of = match entry.origin {
             SpreadOrigin::AgainstItself => "itself",
             SpreadOrigin::Contrast => "a change",
-            SpreadOrigin::Sentinel => "sentinel",
+            SpreadOrigin::Sentinel => "a sentinel",
         };
         vec![
             Cell::plain(&listed.id),
-            Cell::plain(clean(entry.date.get(..10).unwrap_or(&entry.date))),
-            Cell::plain(clean(entry.key.host.get(..HOST_DIGITS).unwrap_or(&entry.key.host))),
-            Cell::plain(clean(&entry.key.device)),
-            Cell::plain(clean(&entry.key.model)),
-            Cell::plain(entry.key.class.to_string()),
-            Cell::plain(entry.metric.as_str()),
+            Cell::plain(clean(entry.date.get(..DATE_DIGITS).unwrap_or(&entry.date))),
+            Cell::plain(clean(entry.run.as_str())),
             Cell::plain(of),
+            Cell::plain(entry.metric.as_str()),
             Cell::plain(number::percent(entry.deviation)),
             Cell::plain(entry.degrees.to_string()),
-            Cell::optional(listed.known.as_ref().map(|known| number::percent(known.deviation)).as_ref()),
         ]
     };
-    table(&mut out, &columns, &entries.iter().map(row).collect::<Vec<_>>(), style);
-    out
+    table(out, &columns, &entries.iter().map(row).collect::<Vec<_>>(), style);
 }
