@@ -69,10 +69,7 @@ fn what_a_run_against_itself_shows_is_kept_and_used() {
     assert_eq!(after.known.as_ref().unwrap(), known);
     assert_eq!((after.outcomes.len(), after.noise_s), (1, None));
     let told = place.expect(0, &["plan", "task", "--dry-run", "--fixed", "6"]).stdout;
-    assert!(
-        told.contains("forecast  block differences spread by") && told.contains("from 1 run"),
-        "{told}"
-    );
+    assert!(told.contains("forecast  block differences spread by") && told.contains("from 1 run"), "{told}");
 
     // A run shows the forecast beside what came out, and is taken into the library too.
     let run = place.expect(0, &["run", "task", "--out", "run", "--fixed", "5"]);
