@@ -332,7 +332,9 @@ impl Plan {
     #[must_use]
     pub fn without_forecasts(&self) -> Self {
         let mut plan = self.clone();
-        plan.tasks.iter_mut().for_each(|task| task.forecast = None);
+        for task in &mut plan.tasks {
+            task.forecast = None;
+        }
         plan
     }
 

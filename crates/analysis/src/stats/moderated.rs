@@ -53,7 +53,9 @@ impl VariancePrior {
         if least <= 0.0 {
             return None;
         }
-        variances.iter_mut().for_each(|variance| *variance = variance.max(least));
+        for variance in &mut variances {
+            *variance = variance.max(least);
+        }
         let corrected: Vec<f64> = variances
             .iter()
             .zip(group)

@@ -82,7 +82,9 @@ pub(crate) fn carry(args: &RunArgs, context: Context) -> Result<Carried, Command
     };
     let (plan, facts) = as_begun(&folder, plan, facts);
     if !plan.tasks.iter().all(PlannedTask::is_against_itself) {
-        isobench_report::terminal::forecasts(&plan).iter().for_each(|line| context.terminal.status(line));
+        for line in isobench_report::terminal::forecasts(&plan) {
+            context.terminal.status(&line);
+        }
     }
     begin(&folder, (&run, &plan, &facts), cache, &budget(args, &plan)?, context)
 }
