@@ -63,20 +63,16 @@ pub(crate) struct ForecastText {
 pub(crate) fn forecast(task: &PlannedTask) -> Option<ForecastText> {
     let forecast = task.forecast.as_ref()?;
     let mut lines = Vec::new();
-    match (&forecast.known, forecast.outcomes.first()) {
-        (Some(spread), Some(outcome)) => {
-            lines.push(format!("block differences spread by {}", known(spread)));
-            lines.extend(finds(task, outcome));
-            lines.extend(expected(&outcome.expected));
-            Some(ForecastText { lines, warning: warning(task, outcome) })
-        }
-        (Some(_) | None, _) => {
-            let cost = forecast.noise_s.map_or_else(String::new, |seconds| format!(" in about {}", duration(seconds)));
-            lines.push(format!("the spread of block differences is unknown; `isobench noise` would find it out{cost}"));
-            lines.extend(unknown(forecast));
-            Some(ForecastText { lines, warning: None })
-        }
+    if let (Some(spread), Some(outcome)) = (&forecast.known, forecast.outcomes.first()) {
+        lines.push(format!("block differences spread by {}", known(spread)));
+        lines.extend(finds(task, outcome));
+        lines.extend(expected(&outcome.expected));
+        return Some(ForecastText { lines, warning: warning(task, outcome) });
     }
+    let cost = forecast.noise_s.map_or_else(String::new, |seconds| format!(" in about {}", duration(seconds)));
+    lines.push(format!("the spread of block differences is unknown; `isobench noise` would find it out{cost}"));
+    lines.extend(unknown(forecast));
+    Some(ForecastText { lines, warning: None })
 }
 
 /// Returns what a design finds in each of several spreads.
@@ -130,14 +126,14 @@ pub(crate) fn summary(tasks: &[PlannedTask]) -> Option<String> {
     let known = of.iter().filter(|forecast| forecast.known.is_some()).count();
     let warned = tasks.iter().filter(|task| forecast(task).is_some_and(|text| text.warning.is_some())).count();
     let unknown: f64 = of.iter().filter_map(|forecast| forecast.noise_s).sum();
-    let mut text = format!("the spread of block differences is known for {known} of {} tasks", of.len());
+    let mut parts = vec![format!("the spread of block differences is known for {known} of {} tasks", of.len())];
     if known < of.len() {
-        text.push_str(&format!("; `isobench noise` would find out the rest in about {}", duration(unknown)));
+        parts.push(format!("`isobench noise` would find out the rest in about {}", duration(unknown)));
     }
     if warned > 0 {
-        text.push_str(&format!("; {warned} can't find differences of their margin (`--explain TASK` says more)"));
+        parts.push(format!("{warned} can't find differences of their margin (`--explain TASK` says more)"));
     }
-    Some(text)
+    Some(parts.join("; "))
 }
 
 /// Returns the spread that a task showed, beside what was forecast, as a sentence.
