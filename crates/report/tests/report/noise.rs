@@ -160,7 +160,7 @@ fn forecasts_of_plans_read_well() {
             is_forecast = begins || (is_forecast && line.starts_with("     "));
             is_forecast
         });
-        kept.map(|line| format!("{line}\n")).collect::<String>()
+        kept.collect::<Vec<_>>().join("\n") + "\n"
     };
     let wide = plan(Some(known()), 0.0081);
     let narrow = plan(Some(known()), 0.031);
