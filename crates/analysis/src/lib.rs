@@ -6,7 +6,7 @@
 //! what benchmark tools print and write, [`classify`] says why something failed, both on [`text`]; [`legacy`] reads the
 //! results of earlier systems, and [`coverage`] counts how far things came.
 //! [`load_checks`] says of a load whether its client was good enough, whether the server was steady and kept up, where it
-//! saturates, and what two servers differ by.
+//! saturates, and what two servers differ by. [`noise`] says what earlier runs tell of a spread, and what a design finds in it.
 
 pub mod block;
 pub mod classify;
@@ -17,6 +17,7 @@ pub mod legacy;
 pub mod load_checks;
 pub mod load_report;
 pub mod measure;
+pub mod noise;
 pub mod objective;
 pub mod parse;
 pub mod stats;

@@ -7,6 +7,7 @@ use isobench_schema::ids::{ArmId, TaskId};
 
 use crate::design_args::{BudgetArgs, DesignArgs};
 use crate::load_args::LoadArgs;
+use crate::noise_args::NoiseArgs;
 use crate::terminal::ColorChoice;
 
 /// Did this change make the inference engine faster?
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run one block of a plan anywhere, and leave a folder to be taken in.
     Block(BlockArgs),
+    /// Run the baseline against itself, and keep how far block differences spread in a library that plans use.
+    Noise(Box<NoiseArgs>),
     /// Judge a run from its stored evidence.
     Judge(JudgeArgs),
     /// Write a report of a run, of imported results of an earlier system, or of published tables.
@@ -94,7 +97,7 @@ pub(crate) struct DemoArgs {
 }
 
 /// What of a dataset is run, and how.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ChoiceArgs {
     /// Run only this task: its name, its commit, or the beginning of one (repeatable).
     #[arg(long = "task", value_name = "TASK")]
@@ -123,6 +126,9 @@ pub(crate) struct ChoiceArgs {
     /// The folder of environments, shared by runs.
     #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
     pub(crate) cache: Option<PathBuf>,
+    /// The library of spreads, which forecasts are made by; by default `noise.jsonl` in the folder of environments.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) library: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) design: DesignArgs,
     #[command(flatten)]

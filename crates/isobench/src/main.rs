@@ -18,6 +18,7 @@ mod load_args;
 mod load_defaults;
 mod load_live;
 mod load_rows;
+mod noise_args;
 mod progress;
 mod secrets;
 mod statistics;
@@ -96,6 +97,7 @@ fn run(command: Command, rows: &[FlagRow], context: commands::Context) -> Result
         Command::Explain(args) => commands::explain::run(&args, context),
         Command::Run(args) => commands::run::run(&args, context),
         Command::Block(args) => commands::block::run(&args, context),
+        Command::Noise(args) => commands::noise::run(&args, context),
         Command::Judge(args) => commands::judge::run(&args, context),
         Command::Report(args) => commands::report::run(&args, context),
         Command::Load(args) if args.explain_flags => commands::load_explain::run(rows, context),

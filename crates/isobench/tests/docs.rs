@@ -26,6 +26,7 @@ use isobench_schema::legacy::{LegacyFlag, LegacyHeader, LegacyReport, LegacySour
 use isobench_schema::load_checks::{AuditBound, FlowState, SearchEnd, StepState};
 use isobench_schema::load_result::{LoadResult, Validity};
 use isobench_schema::measurement::{Direction, MetricName};
+use isobench_schema::noise::{ArrivalClass, NoiseRecord, NoiseReport, SpreadOrigin};
 use isobench_schema::old_tables::OldTables;
 use isobench_schema::plan::{ExclusionReason, Plan};
 use isobench_schema::record::{Phase, RecordHeader};
@@ -202,6 +203,8 @@ fn formats() -> String {
                 "`isobench report --json` of published results",
                 "published tables beside their recomputation",
             ),
+            row(format::tag::<NoiseRecord>(), "lines of `noise.jsonl` in the cache", "the spread that a run showed"),
+            row(format::tag::<NoiseReport>(), "output of `isobench noise --json`", "what runs say of noise"),
             row(
                 format::tag::<Manifest>(),
                 "`manifest.json` of an entry of the cache",
@@ -299,6 +302,8 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
     let successes = SuccessRule::ALL.iter().map(|value| value.as_str());
     let scores = ScoringRule::ALL.iter().map(|value| value.as_str());
     let bases = NullBasis::ALL.iter().map(|value| value.as_str());
+    let origins = SpreadOrigin::ALL.iter().map(|value| value.as_str());
+    let arrivals = ArrivalClass::ALL.iter().map(|value| value.as_str());
     let searches = SearchEnd::ALL.iter().map(|value| value.as_str());
     vec![
         ("docs/formats.md", "formats", formats()),
@@ -320,6 +325,8 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
         ("docs/formats.md", "audit bounds", spellings("bound", "crates/schema/src/load_checks/audit.rs", bounds)),
         ("docs/formats.md", "flow states", spellings("state", "crates/schema/src/load_checks/steady.rs", flows)),
         ("docs/formats.md", "step states", spellings("state", "crates/schema/src/load_checks/sweep.rs", steps)),
+        ("docs/formats.md", "spread origins", spellings("origin", "crates/schema/src/noise.rs", origins)),
+        ("docs/formats.md", "arrival classes", spellings("arrival", "crates/schema/src/noise.rs", arrivals)),
         ("docs/formats.md", "search ends", spellings("end", "crates/schema/src/load_checks/sweep.rs", searches)),
         ("docs/formats.md", "success rules", spellings("rule", "crates/schema/src/suite.rs", successes)),
         ("docs/formats.md", "scoring rules", spellings("rule", "crates/schema/src/suite.rs", scores)),

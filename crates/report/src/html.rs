@@ -90,6 +90,7 @@ fn body(view: &View) -> Markup {
                 @match piece { Piece::Plain(text) => { (text) }, Piece::Strong(word) => { b { (word) } } }
             } }
         }
+        @if !view.noise.is_empty() { (noise(view)) }
         @for (index, item) in view.tasks.iter().enumerate() { (task::section(index, item)) }
         @if !view.exclusions.is_empty() {
             section aria-labelledby="not-run" {
@@ -114,6 +115,19 @@ fn body(view: &View) -> Markup {
             }
         }
         @if let Some(lost) = &view.coverage { (coverage::section(lost)) }
+    }
+}
+
+/// What runs of the baseline against itself show.
+fn noise(view: &View) -> Markup {
+    html! {
+        section aria-labelledby="noise" {
+            h2 #noise { "Noise: the baseline against itself" }
+            div.scroll { table.narrow {
+                thead { tr { @for title in crate::noise::COLUMNS { th scope="col" { (title) } } } }
+                tbody { @for row in &view.noise { tr { @for cell in row.cells() { td { (cell) } } } } }
+            } }
+        }
     }
 }
 

@@ -13,6 +13,7 @@ pub mod lint;
 pub mod live;
 pub mod load;
 pub mod markdown;
+pub(crate) mod noise;
 pub(crate) mod number;
 pub mod svg;
 pub mod terminal;

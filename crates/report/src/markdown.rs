@@ -36,6 +36,11 @@ pub fn judgement(view: &View) -> String {
     if let Some(item) = &view.suite {
         suite::suite(&mut out, item);
     }
+    if !view.noise.is_empty() {
+        push(&mut out, "## Noise: the baseline against itself");
+        let row = |row: &crate::noise::NoiseRow| row.cells().map(escape).to_vec();
+        table(&mut out, &crate::noise::COLUMNS, view.noise.iter().map(row));
+    }
     for item in &view.tasks {
         task(&mut out, item);
     }
@@ -96,6 +101,9 @@ fn task(out: &mut String, task: &TaskView) {
     }
     if !task.contrasts.is_empty() {
         contrasts(out, task);
+    }
+    if let Some(spread) = &task.spread {
+        push(out, &escape(spread));
     }
     if !task.deviations.is_empty() {
         push(out, "† Deviations from what the task asks, which apply to every number above and below:");

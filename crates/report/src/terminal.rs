@@ -8,6 +8,7 @@ mod judgement;
 mod left_out;
 mod legacy;
 mod lint;
+mod noise;
 mod old_tables;
 mod plan;
 mod reading;
@@ -23,8 +24,9 @@ pub use funnel::funnel;
 pub use judgement::judgement;
 pub use legacy::{legacy, legacy_summary};
 pub use lint::{lint, meaning, meanings, rule, rules};
+pub use noise::{library, noise};
 pub use old_tables::old_tables;
-pub use plan::{explain, plan};
+pub use plan::{explain, forecasts, plan};
 pub use reading::reading;
 
 /// How to write for a terminal.

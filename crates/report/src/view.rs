@@ -7,6 +7,7 @@ use isobench_schema::coverage::Coverage;
 
 use crate::words::{StandingWord, VerdictWord};
 
+pub use crate::noise::NoiseRow;
 pub use build::view;
 pub(crate) use build::{deviation_view, devices, exclusion_view, problem_view, workload};
 
@@ -23,6 +24,8 @@ pub struct View {
     pub facts: Vec<String>,
     /// Contrasts by verdict, those that occur, in the verdicts' order.
     pub counts: Vec<VerdictCount>,
+    /// The tasks of which the baseline was run against itself.
+    pub noise: Vec<NoiseRow>,
     /// The tasks.
     pub tasks: Vec<TaskView>,
     /// What wasn't run.
@@ -77,6 +80,8 @@ pub struct TaskView {
     pub planned_looks: Vec<u32>,
     /// What the sentinel shows, in words, if there is one.
     pub sentinel: Option<String>,
+    /// How far block differences spread, beside what was forecast, in words.
+    pub spread: Option<String>,
     /// The blocks on the plot's axis: every complete one, and every one with a value.
     pub block_axis: Vec<u32>,
     /// What is run, in words, if the plan was given.

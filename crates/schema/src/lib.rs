@@ -22,6 +22,7 @@ pub mod legacy;
 pub mod load_checks;
 pub mod load_result;
 pub mod measurement;
+pub mod noise;
 pub mod old_tables;
 pub mod order;
 pub mod outcome;

@@ -10,6 +10,7 @@ use crate::environment::{EngineKind, EnvironmentSpec, Isolation};
 use crate::failure::spelt_enum;
 use crate::format::{self, Stored};
 use crate::ids::{ArmId, Digest, EnvironmentId, TaskId};
+use crate::noise::KnownSpread;
 use crate::order::{self, derive_seed};
 use crate::task::{Limits, MetricSpec, Requirements, ServerSpec};
 use crate::units::Seconds;
@@ -86,25 +87,52 @@ pub struct Sentinel {
     pub every: u32,
 }
 
-/// What a task's design finds in the noise that is known of it.
+/// What a task's design finds in the noise that is known of the task, or in several noises where none is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forecast {
+    /// What is known of the spread of block differences; absent, it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<KnownSpread>,
+    /// The smallest difference that the design finds with a power of 80 %, in standard deviations of block differences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<f64>,
+    /// What comes of the known spread; where it is unknown, of each of several spreads.
+    pub outcomes: Vec<ForecastOutcome>,
+    /// How long finding the spread out would take in seconds, where it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise_s: Option<f64>,
+}
+
+/// What a design finds in a given spread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForecastOutcome {
     /// The standard deviation of block differences, as log ratios.
-    pub spread: f64,
-    /// The degrees of freedom that it rests on.
-    pub degrees: f64,
-    /// Of what it is known: a fragment.
-    pub source: String,
+    pub deviation: f64,
     /// The smallest log ratio that the design finds with a power of 80 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mde: Option<f64>,
-    /// The most blocks of a design that finds a difference of the margin with a power of 80 %.
+    /// The most blocks of a design that finds a difference of the margin with a power of 80 %; absent if 10,000 are too few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_for_margin: Option<u32>,
-    /// The mean number of blocks until a difference of twice the margin is found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_blocks: Option<f64>,
+    /// How many blocks are expected to be run, by the true difference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<ExpectedBlocks>,
+}
+
+/// How long one contrast is expected to take if this is the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectedBlocks {
+    /// The true relative difference: 0.05 is 5 % faster.
+    pub difference: f64,
+    /// The mean number of blocks until it is decided, or the last look is taken.
+    pub blocks: f64,
+    /// How likely it is to be decided.
+    pub decided: f64,
+    /// The estimated time of so many blocks in seconds.
+    pub seconds: f64,
 }
 
 impl Design {
@@ -188,6 +216,15 @@ pub struct PlannedTask {
     /// What the design finds in the noise that is known of the task, if any is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
+}
+
+impl PlannedTask {
+    /// Returns whether the human arm is the baseline again (an A/A run).
+    pub fn is_against_itself(&self) -> bool {
+        let environment =
+            |arm: &ArmId| self.arms.iter().find(|planned| planned.arm == *arm).map(|arm| &arm.environment);
+        environment(&ArmId::Human).is_some_and(|human| environment(&ArmId::Baseline) == Some(human))
+    }
 }
 
 spelt_enum!(
@@ -289,6 +326,16 @@ impl Plan {
     /// Never for plans built by the planner; the signature follows the serialiser's.
     pub fn digest(&self) -> Result<Digest, serde_json::Error> {
         Digest::of_written(|out| format::write_pretty(self, out))
+    }
+
+    /// Returns the plan without what it expects. Two plans that differ in nothing else run in the same way.
+    #[must_use]
+    pub fn without_forecasts(&self) -> Self {
+        let mut plan = self.clone();
+        for task in &mut plan.tasks {
+            task.forecast = None;
+        }
+        plan
     }
 
     /// Returns the task of that name.

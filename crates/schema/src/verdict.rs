@@ -15,6 +15,7 @@ use crate::failure::{Failure, FailureClass, spelt_enum};
 use crate::format::Stored;
 use crate::ids::{ArmId, Digest, RunId, TaskId};
 use crate::measurement::{Direction, MetricName};
+use crate::noise::SpreadFound;
 use crate::plan::{Exclusion, Look, Problem};
 use crate::suite::Suite;
 
@@ -301,6 +302,9 @@ pub struct TaskJudgement {
     /// How often the baseline was found to differ from itself, if the design has a sentinel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentinel: Option<SentinelJudgement>,
+    /// How far block differences spread, beside what the plan expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<SpreadFound>,
     /// Launches whose comparability key differs from that of others of the task, with the fields and their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlike: Vec<Unlike>,
@@ -418,7 +422,7 @@ impl Stored for Judgement {
 
     fn upgrade(version: u32, mut value: Value) -> Option<Value> {
         // Version 1 had neither causes of failures nor a coverage, version 2 knew one look only, version 3 neither checks by
-        // name nor anything of the tasks together; all may be absent. What is unlike was told in sentences up to version 3; the
+        // name nor anything of the tasks together, and no spread; all may be absent. What is unlike was told in sentences up to version 3; the
         // evidence tells it anew.
         for task in value.get_mut("tasks").and_then(Value::as_array_mut).into_iter().flatten() {
             task.as_object_mut().and_then(|task| task.remove("unlike"));

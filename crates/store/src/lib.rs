@@ -2,7 +2,7 @@
 //!
 //! A run's folder holds `plan.json`, `facts.json`, `events.jsonl`, `artifacts/`, `lock`, `work/` and `derived/`
 //! ([`layout`]). Whatever is in it was written whole and reached the disk, or isn't there: a process that is killed at
-//! any moment leaves a folder that opens again. `derived/` can be deleted at will.
+//! any moment leaves a folder that opens again. `derived/` can be deleted at will. [`NoiseLibrary`] is a file beside all runs.
 
 mod artifacts;
 mod atomic;
@@ -10,6 +10,7 @@ mod attempts;
 mod block;
 mod events;
 pub mod layout;
+mod library;
 mod list;
 mod lock;
 mod reader;
@@ -30,6 +31,7 @@ pub use atomic::{
 pub use attempts::AttemptError;
 pub use block::{BlockStore, OpenBlockError};
 pub use events::{AppendError, Events, ReadEventsError, now_ms};
+pub use library::{LibraryContents, LibraryError, LibraryProblem, NoiseLibrary};
 pub use list::{RunEntry, RunSummary, list};
 pub use lock::{LockError, LockHolder, is_locked};
 pub use reader::{ReadRunError, RunReader};

@@ -58,21 +58,25 @@ pub(crate) struct Lock {
 impl Lock {
     /// Takes the lock of a folder.
     pub(crate) fn take(dir: &Path) -> Result<Self, LockError> {
-        let path = dir.join(layout::LOCK);
-        let mut file = open(&path)?;
-        let deadline = Instant::now() + PATIENCE;
+        Self::take_file(&dir.join(layout::LOCK), dir, PATIENCE)
+    }
+
+    /// Takes the lock whose file is `path`, of what is called `of` in errors, and waits for it so long.
+    pub(crate) fn take_file(path: &Path, of: &Path, patience: Duration) -> Result<Self, LockError> {
+        let mut file = open(path)?;
+        let deadline = Instant::now() + patience;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(PAUSE),
                 Err(TryLockError::WouldBlock) => {
-                    return Err(LockError::Locked { dir: dir.to_owned(), holder: read(&mut file) });
+                    return Err(LockError::Locked { dir: of.to_owned(), holder: read(&mut file) });
                 }
                 Err(TryLockError::Error(source)) => return Err(StoreError::new("lock", path, source).into()),
             }
         }
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        write(&mut file, &LockHolder { process: std::process::id(), host }).map_err(StoreError::on("write", &path))?;
+        write(&mut file, &LockHolder { process: std::process::id(), host }).map_err(StoreError::on("write", path))?;
         Ok(Self { _file: file })
     }
 }

@@ -12,7 +12,7 @@ use crate::stats::sequential::{Boundary, LookRule, Sides, looks_with_missing};
 const POWER: f64 = 0.8;
 
 /// The error of a design with one look, which several looks together have.
-pub(super) const ERROR: f64 = 0.05;
+pub(crate) const ERROR: f64 = 0.05;
 
 /// Looks by how the error is spent, the most blocks, and for each look the planned blocks and the differences that count.
 type Recalculated = BTreeMap<(Spending, u32, Vec<(u32, u32)>), Option<Vec<Look>>>;
@@ -70,7 +70,7 @@ pub(super) fn rule(look: Look, degrees_of_freedom: u32) -> Option<LookRule> {
 
 /// Returns the smallest difference, in standard deviations of block differences, that these looks find with a power of
 /// 80 %.
-pub(super) fn smallest_effect(looks: &[Look]) -> Option<f64> {
+pub(crate) fn smallest_effect(looks: &[Look]) -> Option<f64> {
     let levels: Vec<(u32, f64)> = looks.iter().map(|look| (look.blocks, look.level)).collect();
     let key: Vec<(u32, u64)> = levels.iter().map(|(blocks, level)| (*blocks, level.to_bits())).collect();
     known(

@@ -37,11 +37,12 @@ mod belief;
 mod blocks;
 mod contrast;
 mod coverage;
-mod levels;
+pub(crate) mod levels;
 mod looks;
 mod output;
 mod reason;
 mod sentinel;
+mod spread;
 
 use std::collections::BTreeMap;
 
@@ -285,6 +286,7 @@ fn judge_task(
         direction: task.metric.direction,
         margin: task.metric.margin,
         blocks: blocks.counts,
+        spread: spread::judge(task, &contrasts, sentinel.as_ref()),
         contrasts,
         sentinel,
         unlike: blocks.unlike(task),

@@ -3,10 +3,12 @@
 
 mod betting;
 mod bootstrap;
+mod deviation;
 mod draws;
 mod enough;
 mod location;
 mod mcnemar;
+mod moderated;
 mod multiplicity;
 mod positions;
 mod power;
@@ -25,12 +27,14 @@ mod wilson;
 
 pub use betting::SignBets;
 pub use bootstrap::{ClusterBootstrap, Resampling, cluster_bootstrap};
+pub use deviation::deviation_interval;
 pub use enough::enough_for_quantile;
 pub use location::{hodges_lehmann, mean, standard_deviation};
 pub use mcnemar::mcnemar_exact;
+pub use moderated::{Spread, VariancePrior};
 pub use multiplicity::{benjamini_hochberg, holm};
 pub use positions::{Adjusted, Placed, position_model};
-pub use power::{blocks_for_difference, blocks_for_equivalence, minimum_detectable_effect};
+pub use power::{blocks_for_difference, blocks_for_equivalence};
 pub use quantile::Weighted;
 pub use ranks::quantile_ranks;
 pub use ratio::{Cluster, ratio_error, ratio_interval};

@@ -15,7 +15,7 @@ const MOST_BLOCKS: usize = 10_000;
 
 /// Returns the smallest effect that a two-sided test at `level` over `blocks` blocks finds with a power of 80 %, in the
 /// unit of `deviation`, or `None` below two blocks.
-pub fn minimum_detectable_effect(deviation: f64, blocks: usize, level: f64) -> Option<f64> {
+fn minimum_detectable_effect(deviation: f64, blocks: usize, level: f64) -> Option<f64> {
     effect(deviation, blocks, 1.0 - level / 2.0, POWER)
 }
 

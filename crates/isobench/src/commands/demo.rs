@@ -54,6 +54,7 @@ pub(crate) fn choice(cache: &Path) -> ChoiceArgs {
         seed: 1,
         allow_unisolated: true,
         against_itself: false,
+        library: None,
         design: DesignArgs::default(),
         commits: CommitArgs::default(),
         cache: Some(cache.to_owned()),

@@ -17,6 +17,7 @@ pub(crate) mod judge;
 pub(crate) mod lint;
 pub(crate) mod load;
 pub(crate) mod load_explain;
+pub(crate) mod noise;
 pub(crate) mod parse;
 pub(crate) mod plan;
 mod plan_for;

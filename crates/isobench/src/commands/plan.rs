@@ -88,7 +88,8 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
         commits,
         design: args.design.options(),
     };
-    let plan = planner::plan(&dataset, &facts, &options, &PlanStatistics).exit(Exit::Usage)?;
+    let spreads = super::noise::spreads(args, context)?;
+    let plan = planner::plan(&dataset, &facts, &options, &PlanStatistics::new(spreads)).exit(Exit::Usage)?;
     Ok((plan, facts))
 }
 

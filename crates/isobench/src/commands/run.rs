@@ -11,7 +11,7 @@ use isobench_schema::event::RunEnd;
 use isobench_schema::facts::Facts;
 use isobench_schema::format;
 use isobench_schema::ids::{BlockId, RunId};
-use isobench_schema::plan::{Exclusion, ExclusionReason, Plan};
+use isobench_schema::plan::{Exclusion, ExclusionReason, Plan, PlannedTask};
 use isobench_schema::verdict::Judgement;
 use isobench_store::{OpenRunError, RunStore, TakeInError, TakenIn, layout};
 
@@ -21,46 +21,94 @@ use crate::coordinator;
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::{evidence, interrupt, progress};
 
+/// How a run ended that was begun or gone on with.
+pub(crate) struct Carried {
+    /// The exit code.
+    pub(crate) exit: Exit,
+    /// Its folder.
+    pub(crate) folder: PathBuf,
+    /// What its evidence says, unless it was interrupted.
+    judgement: Option<Judgement>,
+}
+
+impl Carried {
+    /// Returns whether it wasn't interrupted.
+    pub(crate) fn is_over(&self) -> bool {
+        self.judgement.is_some()
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &RunArgs, context: Context) -> Result<Exit, CommandError> {
+    if !args.dry_run {
+        return show(&carry(args, context)?, context);
+    }
+    if is_begun(&args.what) {
+        return show_next(&args.what, context);
+    }
+    let (plan, _) = planned(args, context)?;
+    plan::show(&plan, PlanFormatArg::Terminal, context)?;
+    Ok(Exit::Success)
+}
+
+/// Returns whether a folder is that of a run.
+pub(crate) fn is_begun(folder: &Path) -> bool {
+    folder.join(layout::EVENTS).is_file()
+}
+
+/// Begins a run, or goes on with it.
+pub(crate) fn carry(args: &RunArgs, context: Context) -> Result<Carried, CommandError> {
     let cache = super::cache_folder(args.choice.cache.as_ref())?;
-    if args.what.join(layout::EVENTS).is_file() {
-        if args.dry_run {
-            return show_next(&args.what, context);
-        }
+    if is_begun(&args.what) {
         take_in(&args.what, &args.take_in, context)?;
         let plan = evidence::open(&args.what)?.plan().clone();
         let budget = Budget { max_blocks: args.choice.design.max_blocks, ..budget(args, &plan)? };
-        return resume(&args.what, cache, &budget, context);
+        return go_on(&args.what, cache, &budget, context);
     }
-    if let Some(block) = args.take_in.first() {
-        let message = format!("`{}` can only be taken in by the run that it belongs to", block.display());
-        return Err(
-            CommandError::new(Exit::Usage, message).hint("name the run's folder: isobench run RUN --take-in DIR")
-        );
-    }
-    let (plan, facts) = match plan_folder(&args.what) {
-        Some(folder) => read_plan(&folder)?,
-        None => plan::make(&args.what, &args.choice, context)?,
-    };
-    if args.dry_run {
-        plan::show(&plan, PlanFormatArg::Terminal, context)?;
-        return Ok(Exit::Success);
-    }
+    let (plan, facts) = planned(args, context)?;
     if plan.tasks.is_empty() {
         plan::show(&plan, PlanFormatArg::Terminal, context)?;
         let exit = if lacks_machine(&plan) { Exit::Machine } else { Exit::NothingToRun };
         return Err(CommandError::new(exit, "the plan has no task that can run")
             .hint("the plan above says why each was excluded"));
     }
-    let digest = plan.digest().exit(Exit::Error)?;
+    // What is known of the noise grows, and must not give the same run another name.
+    let digest = plan.without_forecasts().digest().exit(Exit::Error)?;
     let run = RunId::new(format!("{}-{}", plain(&plan.dataset), digest.short())).exit(Exit::Usage)?;
     let folder = args.out.clone().unwrap_or_else(|| Path::new("runs").join(run.as_str()));
     let run = match args.out.as_ref().and_then(|out| out.file_name()?.to_str()) {
         Some(name) => RunId::new(name).unwrap_or(run),
         None => run,
     };
-    start(&folder, (&run, &plan, &facts), cache, &budget(args, &plan)?, context)
+    let (plan, facts) = as_begun(&folder, plan, facts);
+    if !plan.tasks.iter().all(PlannedTask::is_against_itself) {
+        for line in isobench_report::terminal::forecasts(&plan) {
+            context.terminal.status(&line);
+        }
+    }
+    begin(&folder, (&run, &plan, &facts), cache, &budget(args, &plan)?, context)
+}
+
+/// Returns the plan that was named, or the plan of the dataset that was.
+fn planned(args: &RunArgs, context: Context) -> Result<(Plan, Facts), CommandError> {
+    if let Some(block) = args.take_in.first() {
+        let message = format!("`{}` can only be taken in by the run that it belongs to", block.display());
+        return Err(
+            CommandError::new(Exit::Usage, message).hint("name the run's folder: isobench run RUN --take-in DIR")
+        );
+    }
+    match plan_folder(&args.what) {
+        Some(folder) => read_plan(&folder),
+        None => plan::make(&args.what, &args.choice, context),
+    }
+}
+
+/// Returns the plan that a folder's run began with, if this one differs in nothing but what it expects, else this one.
+fn as_begun(folder: &Path, plan: Plan, facts: Facts) -> (Plan, Facts) {
+    match is_begun(folder).then(|| read_plan(folder)) {
+        Some(Ok((begun, its_facts))) if begun.without_forecasts() == plan.without_forecasts() => (begun, its_facts),
+        Some(_) | None => (plan, facts),
+    }
 }
 
 /// Returns what the run may use up. The plan's own bound of blocks needs no other.
@@ -85,23 +133,51 @@ fn budget(args: &RunArgs, plan: &Plan) -> Result<Budget, CommandError> {
     Ok(Budget { max_blocks: None, seconds, money })
 }
 
-/// Starts a run in a new folder, or goes on with it if it is this very run.
+/// Starts a run in a new folder, or goes on with it if it is this very run, and prints what it says.
 pub(crate) fn start(
+    folder: &Path,
+    run: (&RunId, &Plan, &Facts),
+    cache: PathBuf,
+    budget: &Budget,
+    context: Context,
+) -> Result<Exit, CommandError> {
+    show(&begin(folder, run, cache, budget, context)?, context)
+}
+
+/// Goes on with a run, and prints what it says.
+pub(crate) fn resume(folder: &Path, cache: PathBuf, budget: &Budget, context: Context) -> Result<Exit, CommandError> {
+    show(&go_on(folder, cache, budget, context)?, context)
+}
+
+fn begin(
     folder: &Path,
     (run, plan, facts): (&RunId, &Plan, &Facts),
     cache: PathBuf,
     budget: &Budget,
     context: Context,
-) -> Result<Exit, CommandError> {
+) -> Result<Carried, CommandError> {
     fs::create_dir_all(folder).exit(Exit::Usage)?;
     let store = RunStore::create(folder, run, plan, facts).map_err(|error| open_error(error, folder))?;
     execute(store, cache, budget, context)
 }
 
-/// Goes on with a run.
-pub(crate) fn resume(folder: &Path, cache: PathBuf, budget: &Budget, context: Context) -> Result<Exit, CommandError> {
+fn go_on(folder: &Path, cache: PathBuf, budget: &Budget, context: Context) -> Result<Carried, CommandError> {
     let store = RunStore::open(folder).map_err(|error| open_error(error, folder))?;
     execute(store, cache, budget, context)
+}
+
+/// Prints what a run says.
+fn show(carried: &Carried, context: Context) -> Result<Exit, CommandError> {
+    if let Some(judgement) = &carried.judgement {
+        super::report::print(judgement, context)?;
+        let page = carried.folder.join(layout::DERIVED).join("report.html");
+        context.terminal.status(&format!(
+            "the record is in {}, and a page with plots is {}",
+            carried.folder.display(),
+            page.display()
+        ));
+    }
+    Ok(carried.exit)
 }
 
 /// Takes the folders of finished blocks into their run.
@@ -176,7 +252,7 @@ pub(super) fn open_error(error: OpenRunError, folder: &Path) -> CommandError {
     }
 }
 
-fn execute(mut store: RunStore, cache: PathBuf, budget: &Budget, context: Context) -> Result<Exit, CommandError> {
+fn execute(mut store: RunStore, cache: PathBuf, budget: &Budget, context: Context) -> Result<Carried, CommandError> {
     let folder = store.dir().to_owned();
     let machine = super::machine(cache)?;
     let cancel = interrupt::flag().exit(Exit::Machine)?;
@@ -198,20 +274,13 @@ fn execute(mut store: RunStore, cache: PathBuf, budget: &Budget, context: Contex
         RunEnd::Interrupted | RunEnd::Stopped => {
             let line = format!("interrupted; go on with: isobench run {}", folder.display());
             context.terminal.error(&line);
-            return Ok(Exit::Interrupted);
+            return Ok(Carried { exit: Exit::Interrupted, folder, judgement: None });
         }
     }
     drop(store);
     let judgement = evidence::judge(&folder)?;
     super::report::write_pages(&folder, &judgement)?;
-    super::report::print(&judgement, context)?;
-    let page = folder.join(layout::DERIVED).join("report.html");
-    context.terminal.status(&format!(
-        "the record is in {}, and a page with plots is {}",
-        folder.display(),
-        page.display()
-    ));
-    Ok(exit(&judgement))
+    Ok(Carried { exit: exit(&judgement), folder, judgement: Some(judgement) })
 }
 
 /// Returns the exit code of a finished run: whether every trial was measured.

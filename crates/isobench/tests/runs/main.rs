@@ -19,6 +19,7 @@ mod full_disk;
 mod hostile;
 mod integrity;
 mod looks;
+mod noise;
 mod patches;
 mod resuming;
 #[path = "../support/mod.rs"]

@@ -2,11 +2,12 @@
 
 use isobench_schema::assessment::{Assessment, Finding};
 use isobench_schema::environment::Rung;
-use isobench_schema::plan::Plan;
+use isobench_schema::plan::{Plan, PlannedTask};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{Options, PALETTE, STYLE};
 use crate::funnel::{self, Costs, Funnel, FunnelRow, lowest_rung, some_of};
+use crate::noise;
 use crate::number::{self, counted, duration};
 use crate::text::clean;
 use crate::view::{deviation_view, devices, exclusion_view, problem_view, workload};
@@ -266,6 +267,15 @@ fn story(item: &Assessment) -> Markup {
     }
 }
 
+/// What the plan expects of a task.
+fn forecast(task: &PlannedTask) -> Markup {
+    let Some(text) = noise::forecast(task) else { return html! { "–" } };
+    html! {
+        @for line in &text.lines { div { (sentence(line)) } }
+        @if let Some(warning) = &text.warning { div { b { "! " } (sentence(warning)) } }
+    }
+}
+
 /// The tasks of a dataset that isn't one of commits.
 fn planned(plan: &Plan) -> Markup {
     if plan.tasks.is_empty() {
@@ -277,7 +287,7 @@ fn planned(plan: &Plan) -> Markup {
             div.scroll { table {
                 thead { tr {
                     th scope="col" { "task" } th scope="col" { "arms" } th.number scope="col" { "blocks" }
-                    th.number scope="col" { "time" } th scope="col" { "workload" }
+                    th.number scope="col" { "time" } th scope="col" { "workload" } th scope="col" { "forecast" }
                 } }
                 tbody { @for task in &plan.tasks { tr {
                     th scope="row" { code { (clean(task.id.as_str())) } }
@@ -285,6 +295,7 @@ fn planned(plan: &Plan) -> Markup {
                     td.number { (task.design.blocks()) }
                     td.number { (duration(task.estimate_s.get())) }
                     td.text { bdi { (workload(&task.workload, &task.server.model)) } }
+                    td.text { (forecast(task)) }
                 } } }
             } }
         }

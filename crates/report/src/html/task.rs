@@ -31,6 +31,7 @@ pub(super) fn section(index: usize, task: &TaskView) -> Markup {
             (contrasts(task))
             (looks_plot::plots(index, task))
             @if let Some(sentinel) = &task.sentinel { p.note { (sentinel) } }
+            @if let Some(spread) = &task.spread { p.note { (spread) } }
             h3 { "Blocks" }
             (blocks_plot::plot(index, task))
             (block_values(task))

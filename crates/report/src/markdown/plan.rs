@@ -6,6 +6,7 @@ use isobench_schema::plan::Plan;
 
 use super::{code, dash, escape, push, sentence, table};
 use crate::funnel::{self, Costs, Funnel, FunnelRow, lowest_rung, some_of};
+use crate::noise;
 use crate::number::{self, counted, duration};
 use crate::text::clean;
 use crate::view::{exclusion_view, problem_view, workload};
@@ -71,6 +72,16 @@ fn planned(out: &mut String, plan: &Plan) {
         ]
     };
     table(out, &["task", "arms", "blocks", "time", "workload"], plan.tasks.iter().map(row));
+    let expected = plan.tasks.iter().filter_map(|task| Some((task, noise::forecast(task)?)));
+    let row = |(task, text): (&isobench_schema::plan::PlannedTask, noise::ForecastText)| {
+        let lines = text.lines.into_iter().chain(text.warning.map(|warning| format!("! {warning}")));
+        vec![code(&clean(task.id.as_str())), sentence(&lines.collect::<Vec<_>>().join("; "))]
+    };
+    let mut rows = expected.map(row).peekable();
+    if rows.peek().is_some() {
+        push(out, "## What is expected");
+        table(out, &["task", "forecast"], rows);
+    }
 }
 
 fn task_row(item: &Assessment) -> Vec<String> {

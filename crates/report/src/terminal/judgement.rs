@@ -20,6 +20,9 @@ pub fn judgement(view: &View, style: Style) -> String {
     if let Some(item) = &view.suite {
         super::suite::suite(&mut out, item, style);
     }
+    if !view.noise.is_empty() {
+        noise(&mut out, view, style);
+    }
     for item in &view.tasks {
         task(&mut out, item, style);
     }
@@ -66,6 +69,16 @@ fn overview(out: &mut String, view: &View, style: Style) {
         ]
     };
     table(out, &columns, &view.counts.iter().map(row).collect::<Vec<_>>(), style);
+}
+
+/// Appends what runs of the baseline against itself show.
+fn noise(out: &mut String, view: &View, style: Style) {
+    section(out, "Noise: the baseline against itself", style);
+    let layouts = [Layout::Name, Layout::Name, Layout::Number, Layout::Number, Layout::Number, Layout::Word];
+    let column = |(title, layout): (&&'static str, Layout)| Column { title, layout };
+    let columns: Vec<Column<'_>> = crate::noise::COLUMNS.iter().zip(layouts).map(column).collect();
+    let row = |row: &crate::noise::NoiseRow| row.cells().into_iter().map(Cell::plain).collect();
+    table(out, &columns, &view.noise.iter().map(row).collect::<Vec<_>>(), style);
 }
 
 fn task(out: &mut String, task: &TaskView, style: Style) {
@@ -134,8 +147,8 @@ fn contrasts(out: &mut String, task: &TaskView, style: Style) {
     for contrast in &task.contrasts {
         style.paragraph(out, "  - ", &format!("{}: {}", contrast.name(), contrast.explanation()));
     }
-    if let Some(sentinel) = &task.sentinel {
-        style.paragraph(out, "  ", sentinel);
+    for text in [&task.sentinel, &task.spread].into_iter().flatten() {
+        style.paragraph(out, "  ", text);
     }
 }
 

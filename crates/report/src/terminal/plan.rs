@@ -12,6 +12,7 @@ use super::Style;
 use super::judgement::section;
 use super::table::{Cell, Column, Layout, table};
 use crate::funnel::lowest_rung;
+use crate::noise;
 use crate::number::{self, counted};
 use crate::text::{self, clean};
 use crate::view::{deviation_view, devices, exclusion_view, problem_view, workload};
@@ -32,6 +33,7 @@ pub fn plan(plan: &Plan, style: Style) -> String {
         for task in &plan.tasks {
             section(&mut out, task.id.as_str(), style);
             summary(&mut out, task, style);
+            forecast(&mut out, task, style);
             environments(&mut out, task, style);
             notes(&mut out, task, style);
         }
@@ -40,7 +42,7 @@ pub fn plan(plan: &Plan, style: Style) -> String {
     }
     if !plan.tasks.is_empty() {
         out.push('\n');
-        style.paragraph(&mut out, "", UNKNOWN_EFFECT);
+        style.paragraph(&mut out, "", &noise::summary(&plan.tasks).unwrap_or_else(|| UNKNOWN_EFFECT.to_owned()));
     }
     if plan.assessments.is_empty() {
         exclusions(&mut out, plan, None, style);
@@ -106,7 +108,10 @@ pub fn explain(plan: &Plan, id: &TaskId, style: Style) -> Option<String> {
     out.push('\n');
     if let Some(task) = task {
         summary(&mut out, task, style);
-        style.paragraph(&mut out, "  ", UNKNOWN_EFFECT);
+        if task.forecast.is_none() {
+            style.paragraph(&mut out, "  ", UNKNOWN_EFFECT);
+        }
+        forecast(&mut out, task, style);
         looks(&mut out, &task.design, style);
         environments(&mut out, task, style);
         notes(&mut out, task, style);
@@ -125,6 +130,7 @@ pub(super) fn story(out: &mut String, plan: &Plan, id: &TaskId, style: Style) {
         out.push('\n');
         shape(out, task, style);
         style.paragraph(out, "  workload  ", &workload(&task.workload, &task.server.model));
+        forecast(out, task, style);
     }
     // What the standing says already isn't said again.
     let reasons: Vec<&String> =
@@ -219,6 +225,30 @@ fn design(task: &PlannedTask) -> String {
         looks.join(", "),
         number::duration(to_first)
     )
+}
+
+/// The most tasks whose warnings are listed.
+const LISTED_WARNINGS: usize = 10;
+
+/// Returns what should be known of a plan's forecasts before it is run, one line each: how many spreads are known, and which
+/// tasks can't find differences of their margin.
+pub fn forecasts(plan: &Plan) -> Vec<String> {
+    let warning = |task: &PlannedTask| Some(format!("task `{}`: {}", task.id, noise::forecast(task)?.warning?));
+    let warnings: Vec<String> = plan.tasks.iter().filter_map(warning).collect();
+    let left = u64::try_from(warnings.len().saturating_sub(LISTED_WARNINGS)).unwrap_or(u64::MAX);
+    let more = (left > 0).then(|| format!("and {} like it", counted(left, "task")));
+    noise::summary(&plan.tasks).into_iter().chain(warnings.into_iter().take(LISTED_WARNINGS)).chain(more).collect()
+}
+
+/// Appends what the plan expects of a task.
+fn forecast(out: &mut String, task: &PlannedTask, style: Style) {
+    let Some(text) = noise::forecast(task) else { return };
+    for line in &text.lines {
+        style.paragraph(out, "  forecast  ", line);
+    }
+    if let Some(warning) = &text.warning {
+        style.paragraph(out, "  ! ", warning);
+    }
 }
 
 fn looks(out: &mut String, design: &Design, style: Style) {

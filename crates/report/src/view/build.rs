@@ -19,6 +19,7 @@ use super::{
     ArmView, CauseView, CheckView, ContrastView, DeviationView, EvidenceView, ExclusionView, FailureKind, FailureView,
     IntervalPlot, LookView, MetricView, Pair, PointView, ProblemView, TaskView, VerdictCount, View,
 };
+use crate::noise::{self, NoiseRow};
 use crate::number::{self, counted};
 use crate::text::clean;
 use crate::words::{self, StandingWord, VerdictWord};
@@ -31,6 +32,7 @@ pub fn view(judgement: &Judgement, plan: Option<&Plan>) -> View {
         rules: clean(&judgement.rules),
         facts: plan.map(plan_facts).unwrap_or_default(),
         counts: counts(&judgement.tasks),
+        noise: judgement.tasks.iter().filter_map(NoiseRow::of).collect(),
         tasks: judgement.tasks.iter().map(|task| task_view(task, plan.and_then(|p| p.task(&task.id)))).collect(),
         exclusions: judgement.exclusions.iter().map(exclusion_view).collect(),
         problems: judgement.problems.iter().map(problem_view).collect(),
@@ -99,6 +101,7 @@ fn task_view(task: &TaskJudgement, planned: Option<&PlannedTask>) -> TaskView {
         planned_blocks: task.blocks.planned,
         planned_looks: planned_looks(task, planned),
         sentinel: task.sentinel.as_ref().map(sentinel),
+        spread: task.spread.as_ref().map(noise::found),
         arms: task.arms.iter().map(|arm| arm_view(arm, task.metric, &metrics, &axis)).collect(),
         metrics: metrics.iter().map(|m| MetricView { name: m.as_str(), unit: m.unit() }).collect(),
         failures: task.arms.iter().flat_map(failures).collect(),

@@ -13,6 +13,8 @@ mod load;
 #[cfg(test)]
 mod load_sample;
 #[cfg(test)]
+mod noise;
+#[cfg(test)]
 mod sample;
 #[cfg(test)]
 mod suite;

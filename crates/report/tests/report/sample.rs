@@ -144,6 +144,7 @@ pub(crate) fn task(id: &str, contrasts: Vec<Contrast>, arms: Vec<ArmJudgement>) 
         arms,
         deviations: Vec::new(),
         sentinel: None,
+        spread: None,
         unlike: Vec::new(),
         broken: Vec::new(),
         confirmations: Vec::new(),

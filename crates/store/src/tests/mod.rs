@@ -3,6 +3,7 @@
 mod blocks;
 mod checks;
 mod disk_full;
+mod library;
 mod resume;
 
 use std::error::Error;
