@@ -37,7 +37,7 @@ mod blocks;
 mod contrast;
 mod coverage;
 mod levels;
-mod looks;
+pub(crate) mod looks;
 mod output;
 mod reason;
 mod sentinel;

@@ -36,7 +36,7 @@ pub use power::{blocks_for_difference, blocks_for_equivalence, minimum_detectabl
 pub use quantile::Weighted;
 pub use ranks::quantile_ranks;
 pub use ratio::{Cluster, ratio_error, ratio_interval};
-pub use serial::{SerialCorrelation, serial_correlation};
+pub use serial::{SerialCorrelation, serial_correlation, serial_correlation_below};
 pub use signed_rank::hodges_lehmann_interval;
 pub use signflip::{EXACT_UP_TO, sign_flip_p};
 pub use student::{Interval, OneSample, t_quantile, two_sided_p};
