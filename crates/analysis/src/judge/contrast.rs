@@ -100,7 +100,9 @@ fn verdict_on_failure(arm: &ArmId, own: &OwnFailure) -> (Verdict, Option<ArmId>)
 fn by_numbers(evidence: Evidence<'_>, points: &[Point], contrast: &mut Contrast) {
     let Evidence { task, blocks, arms } = evidence;
     let purpose = format!("{} against {}", contrast.of, contrast.against);
-    contrast.looks = looks::of(Asked { task, purpose: &purpose, reached: blocks.reached() }, points);
+    let (design, margin, arms_of_block) = (&task.design, task.metric.margin, task.arms.len());
+    let asked = Asked { design, margin, arms: arms_of_block, purpose: &purpose, reached: blocks.reached() };
+    contrast.looks = looks::of(asked, points);
     let deciding = contrast.looks.iter().position(|result| result.decision.verdict().is_some());
     let place = deciding.or(contrast.looks.len().checked_sub(1));
     let result = place.and_then(|place| contrast.looks.get(place)).copied();
@@ -127,7 +129,7 @@ fn by_numbers(evidence: Evidence<'_>, points: &[Point], contrast: &mut Contrast)
     if let LookDecision::Undecided | LookDecision::Hopeless = result.decision {
         contrast.blocks_needed = blocks_needed(evidence, contrast, spread);
     }
-    let drift = (result.decision == LookDecision::Drift).then(|| looks::drift(task, &purpose, &values)).flatten();
+    let drift = (result.decision == LookDecision::Drift).then(|| looks::drift(design, &purpose, &values)).flatten();
     contrast.reason = reason::of_look(task, contrast, &result, drift);
 }
 

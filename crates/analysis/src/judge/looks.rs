@@ -1,15 +1,15 @@
 //! One contrast at every look: its numbers, the levels that they are held to, and what they decide.
 
 use isobench_schema::order::derive_seed;
-use isobench_schema::plan::{Look, PlannedTask};
+use isobench_schema::plan::{Design, Look};
 use isobench_schema::verdict::{LookDecision, LookResult};
 
 use super::levels;
 use crate::stats::sequential::{Decision, is_hopeless};
-use crate::stats::{Interval, OneSample, Placed, SerialCorrelation, length, position_model, serial_correlation};
+use crate::stats::{Interval, OneSample, Placed, SerialCorrelation, length, position_model, serial_correlation_below};
 
 /// An interval needs this many blocks.
-pub(super) const FEWEST_BLOCKS: usize = 5;
+pub(crate) const FEWEST_BLOCKS: usize = 5;
 
 /// Block differences with a positive serial correlation of a p below this are no independent evidence.
 const SERIAL: f64 = 0.01;
@@ -19,29 +19,29 @@ const FEWEST_DEGREES: f64 = 3.0;
 
 /// The difference of one block that counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Point {
+pub(crate) struct Point {
     /// The block.
-    pub(super) block: u32,
+    pub(crate) block: u32,
     /// The log ratio, positive is better.
-    pub(super) difference: f64,
+    pub(crate) difference: f64,
     /// The position of the arm that is asked about.
-    pub(super) of: u32,
+    pub(crate) of: u32,
     /// The position of the arm that it is compared with.
-    pub(super) against: u32,
+    pub(crate) against: u32,
 }
 
 /// A mean difference with all that is needed to judge it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Estimate {
-    pub(super) mean: f64,
-    pub(super) standard_error: f64,
-    pub(super) degrees_of_freedom: u32,
+pub(crate) struct Estimate {
+    pub(crate) mean: f64,
+    pub(crate) standard_error: f64,
+    pub(crate) degrees_of_freedom: u32,
 }
 
 impl Estimate {
     /// Returns the mean difference of these blocks: the plain one, or where the orders so far are not balanced that of the
     /// position model, if enough degrees of freedom are left.
-    pub(super) fn of(points: &[Point], positions: usize) -> Option<Self> {
+    pub(crate) fn of(points: &[Point], positions: usize) -> Option<Self> {
         let differences: Vec<f64> = points.iter().map(|point| point.difference).collect();
         let sample = OneSample::of(&differences)?;
         let plain = Self {
@@ -85,19 +85,23 @@ fn is_balanced(points: &[Point]) -> bool {
 
 /// What is asked of a contrast's looks.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'a> {
-    pub(super) task: &'a PlannedTask,
+pub(crate) struct Asked<'a> {
+    pub(crate) design: &'a Design,
+    /// The smallest difference of interest, as a share.
+    pub(crate) margin: f64,
+    /// How many arms a block has.
+    pub(crate) arms: usize,
     /// The contrast's name, from which its seeds are derived.
-    pub(super) purpose: &'a str,
+    pub(crate) purpose: &'a str,
     /// How many looks are complete.
-    pub(super) reached: usize,
+    pub(crate) reached: usize,
 }
 
 /// Returns what each complete look says of a contrast, in order.
-pub(super) fn of(asked: Asked<'_>, points: &[Point]) -> Vec<LookResult> {
+pub(crate) fn of(asked: Asked<'_>, points: &[Point]) -> Vec<LookResult> {
     let mut counted: Vec<(Look, u32)> = Vec::new();
     let mut results: Vec<LookResult> = Vec::new();
-    for (number, look) in (0..).zip(asked.task.design.looks.iter().take(asked.reached)) {
+    for (number, look) in (0..).zip(asked.design.looks.iter().take(asked.reached)) {
         let points = before(points, look.blocks);
         let found = u32::try_from(points.len()).unwrap_or(u32::MAX);
         let empty = LookResult {
@@ -137,18 +141,18 @@ fn before(points: &[Point], blocks: u32) -> &[Point] {
 }
 
 fn at_look(asked: Asked<'_>, points: &[Point], counted: &[(Look, u32)], empty: LookResult) -> LookResult {
-    let look = levels::looks(&asked.task.design, counted).and_then(|looks| looks.last().copied());
-    let positions = asked.task.arms.len();
+    let look = levels::looks(asked.design, counted).and_then(|looks| looks.last().copied());
+    let positions = asked.arms;
     let Some((look, estimate)) = look.zip(Estimate::of(points, positions)) else { return empty };
     let Estimate { mean, standard_error, degrees_of_freedom } = estimate;
     let Some(rule) = levels::rule(look, degrees_of_freedom) else { return empty };
     let around = |bound: f64| Interval { low: mean - bound * standard_error, high: mean + bound * standard_error };
     let (interval, equivalence) = (around(rule.critical), around(rule.equivalence));
     let differences: Vec<f64> = points.iter().map(|point| point.difference).collect();
-    let decision = if drift(asked.task, asked.purpose, &differences).is_some() {
+    let decision = if drift(asked.design, asked.purpose, &differences).is_some() {
         LookDecision::Drift
     } else {
-        match rule.decide(mean, standard_error, asked.task.metric.margin.ln_1p()) {
+        match rule.decide(mean, standard_error, asked.margin.ln_1p()) {
             Some(Decision::Better) => LookDecision::Better,
             Some(Decision::Worse) => LookDecision::Worse,
             Some(Decision::Trivial) => LookDecision::Trivial,
@@ -171,14 +175,14 @@ fn at_look(asked: Asked<'_>, points: &[Point], counted: &[(Look, u32)], empty: L
 }
 
 /// Returns how the differences follow those of the block before, if they do.
-pub(super) fn drift(task: &PlannedTask, purpose: &str, differences: &[f64]) -> Option<SerialCorrelation> {
-    let seed = derive_seed(task.design.seed, &format!("orders of {purpose}"));
-    serial_correlation(differences, seed).filter(|found| found.p < SERIAL)
+pub(crate) fn drift(design: &Design, purpose: &str, differences: &[f64]) -> Option<SerialCorrelation> {
+    let seed = derive_seed(design.seed, &format!("orders of {purpose}"));
+    serial_correlation_below(differences, SERIAL, seed)
 }
 
 /// Marks the last look if nothing is left to wait for. Earlier looks didn't end the task, whatever its chances were then.
 fn wait_or_not(asked: Asked<'_>, points: &[Point], results: &mut [LookResult]) {
-    let design = &asked.task.design;
+    let design = asked.design;
     let decided = results.iter().any(|result| result.decision.verdict().is_some());
     let to_come = design.looks.get(results.len()..).unwrap_or_default();
     let Some(last) = results.last_mut().filter(|last| last.decision == LookDecision::Undecided && !decided) else {
@@ -188,7 +192,7 @@ fn wait_or_not(asked: Asked<'_>, points: &[Point], results: &mut [LookResult]) {
     let differences: Vec<f64> = before(points, last.planned).iter().map(|point| point.difference).collect();
     let seed = derive_seed(design.seed, &format!("futures of {} at look {}", asked.purpose, last.look));
     let hopeless = OneSample::of(&differences)
-        .and_then(|sample| is_hopeless(&sample, to_come, asked.task.metric.margin.ln_1p(), least, seed));
+        .and_then(|sample| is_hopeless(&sample, to_come, asked.margin.ln_1p(), least, seed));
     if hopeless == Some(true) {
         last.decision = LookDecision::Hopeless;
     }

@@ -38,7 +38,7 @@ mod blocks;
 mod contrast;
 mod coverage;
 pub(crate) mod levels;
-mod looks;
+pub(crate) mod looks;
 mod output;
 mod reason;
 mod sentinel;
