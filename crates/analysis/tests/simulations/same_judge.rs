@@ -3,6 +3,7 @@
 use isobench_analysis::judge::{Attempt, look};
 use isobench_analysis::launch::LaunchInput;
 use isobench_analysis::simulation::{Machine, Noise, Pair, Scenario, Session};
+use isobench_schema::confirmation::Confirmations;
 use isobench_schema::event::BlockEnd;
 use isobench_schema::failure::FailureClass;
 use isobench_schema::plan::PlannedTask;
@@ -76,7 +77,7 @@ fn check(scenario: &Scenario, seeds: std::ops::Range<u64>) -> Vec<Verdict> {
         let task = planned(scenario, seed);
         let attempts = run(&task, &session);
         for (number, simulated) in (0..).zip(&session.looks) {
-            let looked = look(&task, &attempts, number).unwrap().unwrap();
+            let looked = look(&task, &attempts, &Confirmations::default(), number).unwrap().unwrap();
             let found = &looked.contrasts.iter().find(|contrast| contrast.of.to_string() == "human").unwrap().result;
             assert!(same(simulated, found), "{seed} {simulated:?} {found:?}");
         }

@@ -110,7 +110,10 @@ impl Made {
             arms: Vec::new(),
             deviations: Vec::new(),
             sentinel: None,
+            spread: None,
             unlike: Vec::new(),
+            broken: Vec::new(),
+            confirmations: Vec::new(),
         });
         self.planned.push(planned);
         self.judged.last_mut().unwrap()
