@@ -215,9 +215,8 @@ fn draw(noise: Noise, arm: usize, draws: &mut Draws) -> f64 {
         // The variance of t with three degrees of freedom is 3.
         Noise::HeavyTail => draws.normal() / draws.chi_squared(3).sqrt(),
         Noise::Skewed | Noise::OneSkewed => exponential(draws),
-        Noise::OneLognormal => lognormal(0.5, draws),
         Noise::SkewedApart if is_asked => exponential(draws),
-        Noise::SkewedApart => lognormal(0.5, draws),
+        Noise::OneLognormal | Noise::SkewedApart => lognormal(0.5, draws),
         Noise::SlowLaunches => {
             let is_slow = if draws.uniform() < SLOW { 1.0 } else { 0.0 };
             let centred = draws.normal() - SLOWER * (is_slow - SLOW);

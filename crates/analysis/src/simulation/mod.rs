@@ -21,6 +21,7 @@ use crate::judge::looks::{self, Asked, Point};
 use crate::stats::draws::Draws;
 use crate::stats::{Interval, OneSample};
 
+pub use crate::judge::looks::SerialTest;
 pub use machine::{Launched, Machine, Noise, Pair, Sequence};
 pub use rivals::{Calls, Rival, RivalRules};
 pub use tally::Tally;
@@ -49,6 +50,8 @@ pub struct Scenario {
     pub sequence: Sequence,
     /// The blocks that infrastructure spoils for good.
     pub lost: Vec<u32>,
+    /// Where drift over blocks is looked for. It takes most of a session's time.
+    pub serial: SerialTest,
 }
 
 /// One run of a scenario.
@@ -111,7 +114,8 @@ fn judge(scenario: &Scenario, pairs: &[Pair], seed: u64) -> Vec<LookResult> {
     };
     let points: Vec<Point> = pairs.iter().map(point).collect();
     let (margin, arms, all) = (scenario.margin, scenario.arms, design.looks.len());
-    let up_to = |reached| looks::of(Asked { design: &design, margin, arms, purpose: PURPOSE, reached }, &points);
+    let asked = |reached| Asked { design: &design, margin, arms, purpose: PURPOSE, reached, serial: scenario.serial };
+    let up_to = |reached| looks::of(asked(reached), &points);
     if scenario.futility.is_none() {
         return up_to(all);
     }
@@ -154,6 +158,7 @@ mod tests {
             machine: Machine::steady(1.0),
             sequence: Sequence::Planned,
             lost: Vec::new(),
+            serial: SerialTest::EveryLook,
         }
     }
 
@@ -165,13 +170,29 @@ mod tests {
         assert_eq!((found.looks.len(), found.end), (4, 0));
         assert_eq!(found.ended().unwrap().decision, LookDecision::Better);
         asked.effect = 0.0;
-        let found = Session::run(&asked, 1);
+        let found = Session::run(&asked, 2);
         assert_eq!((found.end, found.ended().unwrap().decision), (3, LookDecision::Undecided));
-        assert_eq!(Session::run(&asked, 1), found);
-        assert_ne!(Session::run(&asked, 2), found);
+        assert_eq!(Session::run(&asked, 2), found);
+        assert_ne!(Session::run(&asked, 3), found);
         let naive = found.naive_interval().unwrap();
         let own = found.ended().unwrap();
         assert!(naive.low > own.low.unwrap() && naive.high < own.high.unwrap(), "{naive:?} {own:?}");
+    }
+
+    #[test]
+    fn where_drift_is_looked_for_changes_no_verdict() {
+        let mut asked = scenario(2, &[6, 10, 16, 24]);
+        (asked.machine.follows, asked.effect) = (0.5, 0.7);
+        let mut spared = asked.clone();
+        spared.serial = SerialTest::WhereItDecides;
+        let mut seen = 0;
+        for seed in 0..40 {
+            let (every, fewer) = (Session::run(&asked, seed), Session::run(&spared, seed));
+            let verdict = |session: &Session| session.ended().unwrap().decision.verdict();
+            assert_eq!((every.end, verdict(&every)), (fewer.end, verdict(&fewer)));
+            seen += usize::from(every.looks != fewer.looks);
+        }
+        assert!(seen > 0);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use isobench_analysis::judge::{Attempt, look};
 use isobench_analysis::launch::LaunchInput;
-use isobench_analysis::simulation::{Machine, Noise, Pair, Scenario, Session};
+use isobench_analysis::simulation::{Machine, Noise, Pair, Scenario, SerialTest, Session};
 use isobench_schema::confirmation::Confirmations;
 use isobench_schema::event::BlockEnd;
 use isobench_schema::failure::FailureClass;
@@ -71,6 +71,7 @@ fn same(one: &LookResult, other: &LookResult) -> bool {
 
 /// Compares sessions with runs, and returns the verdicts.
 fn check(scenario: &Scenario, seeds: std::ops::Range<u64>) -> Vec<Verdict> {
+    let scenario = &Scenario { serial: SerialTest::EveryLook, ..scenario.clone() };
     let mut seen = Vec::new();
     for seed in seeds {
         let session = Session::run(scenario, seed);

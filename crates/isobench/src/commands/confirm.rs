@@ -181,7 +181,9 @@ fn verdicts(judgement: &Judgement, kind: &EventKind) -> String {
     };
     let judged = judgement.tasks.iter().find(|judged| judged.id == *task);
     let contrasts = judged.into_iter().flat_map(|task| &task.contrasts).filter(|contrast| contrast.of == *arm);
-    contrasts
-        .map(|contrast| format!("{} against {}: {}: {}\n", arm, contrast.against, contrast.verdict, contrast.reason))
-        .collect()
+    let mut out = String::new();
+    for contrast in contrasts {
+        out += &format!("{arm} against {}: {}: {}\n", contrast.against, contrast.verdict, contrast.reason);
+    }
+    out
 }

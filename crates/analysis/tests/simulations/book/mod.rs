@@ -10,7 +10,7 @@ pub(crate) mod plot;
 pub(crate) mod results;
 pub(crate) mod tables;
 
-use isobench_analysis::simulation::{Machine, RivalRules, Scenario, Sequence, Tally, seeds};
+use isobench_analysis::simulation::{Machine, RivalRules, Scenario, Sequence, SerialTest, Tally, seeds};
 use isobench_analysis::stats::sequential::looks;
 use isobench_schema::order::{default_schedule, derive_seed, look_set};
 use isobench_schema::plan::{Look, Spending};
@@ -99,6 +99,7 @@ pub(crate) fn with_looks(arms: usize, schedule: &[u32]) -> Scenario {
         machine: Machine::steady(0.01),
         sequence: Sequence::Planned,
         lost: Vec::new(),
+        serial: SerialTest::WhereItDecides,
     }
 }
 

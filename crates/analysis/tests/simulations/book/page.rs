@@ -14,7 +14,6 @@ pub(crate) const PLOT: &str = "docs/images/false-wins.svg";
 /// The command that writes all of them.
 pub(crate) const COMMAND: &str = "cargo run --release -p isobench-analysis --example simulate_designs -- --write";
 
-
 /// Returns every claim with the numbers that are held to it.
 pub(crate) fn claims(results: &Results) -> Vec<Claim> {
     tables::ALL.iter().flat_map(|table| (table.claims)(results)).collect()
@@ -35,7 +34,7 @@ pub(crate) fn page(results: &Results) -> String {
          its block has in common, what its slot and its time cost, and noise of its own. *Noise* is the standard deviation of a block \
          difference, the difference of two launches of one block as a log ratio. Runs of the tables: 40,000 for each rate without a \
          difference (100,000 where the difference is skewed), 20,000 for equivalence, intervals, costs and other rules, 10,000 for \
-         power and for differences that follow each other. Where `±` is printed, it is two binomial standard errors.\n\n\
+         power, 5,000 for differences that follow each other, 2,000 with futility. Where `±` is printed, it is two binomial standard errors.\n\n\
          ```sh\n{COMMAND}\n```\n\n\
          writes this page, [its counts](data/simulations.json), [the plot](images/false-wins.svg) and the table in [Why not just \
          run it once?](why-not-once.md) anew. Tests of the ordinary suite hold every count to the bounds below, simulate a sample of \

@@ -13,7 +13,7 @@ pub(super) const TABLE: Table = Table { cells, text, claims };
 
 const RUNS: u32 = 20_000;
 /// Each look of a run that may be given up draws 4,000 futures.
-const RUNS_WITH_FUTILITY: u32 = 4_000;
+const RUNS_WITH_FUTILITY: u32 = 2_000;
 
 /// The truth, in standard deviations of a block difference.
 const EFFECTS: [f64; 9] = [0.0, 0.3, 0.5, 0.7, 1.0, 1.2, 1.5, 2.0, 3.0];
@@ -107,7 +107,7 @@ fn text(results: &Results) -> String {
          deviations of a block difference, and how many blocks that takes. Two arms, looks after 6, 10, 16 and 24 blocks, no \
          margin; what is calculated without simulation in parentheses. *Futility*: the same where a run is given up whose \
          chance is below 10 % (`--futility`, which is so by default). Two standard errors of what is found are 0.7 at most, \
-         with futility 1.6.\n\n{}\n\
+         with futility 2.2.\n\n{}\n\
          Mean blocks by the number of arms, in percent of 24. Four arms first look after 8 blocks and five after 10, and may take \
          30.\n\n{}\n",
         table(&head, &lines),

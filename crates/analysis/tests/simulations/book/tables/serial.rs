@@ -1,6 +1,6 @@
 //! Block differences that follow each other: how often that is seen, and what is wrong where it isn't.
 
-use isobench_analysis::simulation::{Machine, Scenario};
+use isobench_analysis::simulation::{Machine, Scenario, SerialTest};
 
 use super::Table;
 use crate::book::claims::Bound;
@@ -9,7 +9,7 @@ use crate::book::{Cell, Claim, Results, usual, with_looks};
 
 pub(super) const TABLE: Table = Table { cells, text, claims };
 
-const RUNS: u32 = 10_000;
+const RUNS: u32 = 5_000;
 
 /// By how much a difference follows the one before.
 const FOLLOWS: [f64; 7] = [0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
@@ -30,6 +30,7 @@ fn cells() -> Vec<Cell> {
     let cell = |design: &str, follows: f64| {
         let mut scenario = scenario(design);
         scenario.machine.follows = follows;
+        scenario.serial = SerialTest::EveryLook;
         Cell::new(name(design, follows), RUNS, scenario)
     };
     DESIGNS.iter().flat_map(|design| FOLLOWS.map(|follows| cell(design, follows))).collect()
