@@ -2,7 +2,7 @@
 //!
 //! [`measure`] reads the request records of one launch, [`validity`] says which checks the launch breaks, [`block`]
 //! decides whether a block counts or runs again, and [`judge`] turns all launches of a run into verdicts with
-//! [`stats`]. [`load_report`] makes the result of a load alone, whose goodput asks for an [`objective`]. [`parse`] reads
+//! [`stats`]; [`simulation`] holds that judging against made-up machines. [`load_report`] makes the result of a load alone, whose goodput asks for an [`objective`]. [`parse`] reads
 //! what benchmark tools print and write, [`classify`] says why something failed, both on [`text`]; [`legacy`] reads the
 //! results of earlier systems, and [`coverage`] counts how far things came.
 //! [`load_checks`] says of a load whether its client was good enough, whether the server was steady and kept up, where it
@@ -19,6 +19,7 @@ pub mod load_report;
 pub mod measure;
 pub mod objective;
 pub mod parse;
+pub mod simulation;
 pub mod stats;
 pub mod text;
 pub mod validity;

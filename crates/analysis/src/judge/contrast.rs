@@ -9,7 +9,7 @@ use isobench_schema::verdict::{BlockDifference, Contrast, LookDecision, LookResu
 use super::arms::{Arms, OwnFailure};
 use super::blocks::TaskBlocks;
 use super::levels::{self, ERROR};
-use super::looks::{self, Asked, FEWEST_BLOCKS, Point};
+use super::looks::{self, Asked, FEWEST_BLOCKS, Point, SerialTest};
 use super::reason;
 use crate::stats::{
     blocks_for_difference, blocks_for_equivalence, hodges_lehmann, length, mean, sign_flip_p, standard_deviation,
@@ -101,7 +101,14 @@ fn by_numbers(evidence: Evidence<'_>, points: &[Point], contrast: &mut Contrast)
     let Evidence { task, blocks, arms } = evidence;
     let purpose = format!("{} against {}", contrast.of, contrast.against);
     let (design, margin, arms_of_block) = (&task.design, task.metric.margin, task.arms.len());
-    let asked = Asked { design, margin, arms: arms_of_block, purpose: &purpose, reached: blocks.reached() };
+    let asked = Asked {
+        design,
+        margin,
+        arms: arms_of_block,
+        purpose: &purpose,
+        reached: blocks.reached(),
+        serial: SerialTest::EveryLook,
+    };
     contrast.looks = looks::of(asked, points);
     let deciding = contrast.looks.iter().position(|result| result.decision.verdict().is_some());
     let place = deciding.or(contrast.looks.len().checked_sub(1));

@@ -83,6 +83,15 @@ fn is_balanced(points: &[Point]) -> bool {
     sorted(|point| point.of) == sorted(|point| point.against)
 }
 
+/// Where it is asked whether differences follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SerialTest {
+    /// At every look, as a run does.
+    EveryLook,
+    /// Where a look would decide something: verdicts are the same, but an undecided look isn't called drift.
+    WhereItDecides,
+}
+
 /// What is asked of a contrast's looks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
@@ -95,6 +104,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) purpose: &'a str,
     /// How many looks are complete.
     pub(crate) reached: usize,
+    /// Where drift is looked for.
+    pub(crate) serial: SerialTest,
 }
 
 /// Returns what each complete look says of a contrast, in order.
@@ -149,10 +160,15 @@ fn at_look(asked: Asked<'_>, points: &[Point], counted: &[(Look, u32)], empty: L
     let around = |bound: f64| Interval { low: mean - bound * standard_error, high: mean + bound * standard_error };
     let (interval, equivalence) = (around(rule.critical), around(rule.equivalence));
     let differences: Vec<f64> = points.iter().map(|point| point.difference).collect();
-    let decision = if drift(asked.design, asked.purpose, &differences).is_some() {
+    let decided = rule.decide(mean, standard_error, asked.margin.ln_1p());
+    let is_asked = match asked.serial {
+        SerialTest::EveryLook => true,
+        SerialTest::WhereItDecides => decided.is_some(),
+    };
+    let decision = if is_asked && drift(asked.design, asked.purpose, &differences).is_some() {
         LookDecision::Drift
     } else {
-        match rule.decide(mean, standard_error, asked.margin.ln_1p()) {
+        match decided {
             Some(Decision::Better) => LookDecision::Better,
             Some(Decision::Worse) => LookDecision::Worse,
             Some(Decision::Trivial) => LookDecision::Trivial,

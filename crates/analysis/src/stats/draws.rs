@@ -7,7 +7,7 @@ use super::real;
 
 /// A stream of draws that is the same for the same seed.
 #[derive(Debug, Clone)]
-pub(super) struct Draws {
+pub(crate) struct Draws {
     stream: ChaCha8Rng,
     /// The second of a pair of normal numbers.
     spare: Option<f64>,
@@ -15,24 +15,29 @@ pub(super) struct Draws {
 
 impl Draws {
     /// Begins the stream of a seed.
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self { stream: ChaCha8Rng::seed_from_u64(seed), spare: None }
     }
 
     /// Returns a uniform number above 0 and below 1.
-    pub(super) fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         (real(self.stream.next_u64() >> 11) + 0.5) / 9_007_199_254_740_992.0
     }
 
     /// Returns a place from 0 to below `bound`: a multiplied draw of 64 bits, whose bias of bound/2^64 is far below the
     /// error of any number of draws.
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         let bound = u128::try_from(bound).unwrap_or(u128::MAX >> 64);
         usize::try_from((u128::from(self.stream.next_u64()) * bound) >> 64).unwrap_or(0)
     }
 
+    /// Returns a seed for a stream of its own, of 53 bits as every stored seed.
+    pub(crate) fn seed(&mut self) -> u64 {
+        self.stream.next_u64() >> 11
+    }
+
     /// Returns a standard normal number (Box and Muller 1958).
-    pub(super) fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
         }
@@ -44,7 +49,7 @@ impl Draws {
 
     /// Returns a chi-squared number: each two degrees of freedom are an exponential number of mean 2, and an odd one is
     /// the square of a normal number.
-    pub(super) fn chi_squared(&mut self, degrees_of_freedom: u32) -> f64 {
+    pub(crate) fn chi_squared(&mut self, degrees_of_freedom: u32) -> f64 {
         let mut sum = if degrees_of_freedom % 2 == 1 { self.normal().powi(2) } else { 0.0 };
         let mut pairs = degrees_of_freedom / 2;
         while pairs > 0 {

@@ -3,7 +3,7 @@
 
 mod betting;
 mod bootstrap;
-mod draws;
+pub(crate) mod draws;
 mod enough;
 mod location;
 mod mann_whitney;

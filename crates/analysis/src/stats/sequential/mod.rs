@@ -19,18 +19,18 @@
 //! Futility isn't part of the boundaries: a task may be stopped for it, or go on, and the error is never larger.
 
 mod chain;
+mod ideal;
 mod outlook;
 mod power;
 mod rule;
-mod simulation;
 mod spending;
 mod table;
 
 pub use chain::Sides;
+pub use ideal::{Rates, Truth, simulate};
 pub use outlook::{Assumed, Outlook, outlook};
 pub use power::blocks_for_sequential;
 pub use rule::{Decision, LookRule};
-pub use simulation::{Rates, Truth, simulate};
 pub use table::{StoredBoundary, looks, looks_with_missing, stored_boundaries};
 
 use chain::{Chain, Passed};

@@ -4,8 +4,8 @@ use isobench_schema::plan::Look;
 
 use super::super::OneSample;
 use super::super::draws::Draws;
+use super::ideal::{Growing, Truth};
 use super::rule::{Decision, LookRule};
-use super::simulation::{Growing, Truth};
 
 /// What the differences to come are drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Whole runs of a design on made-up differences: how often it decides what, how soon, and how well its intervals cover.
+//! Whole runs of a design on independent normal differences, as the boundaries assume them: how often it decides what, how
+//! soon, and how well its intervals cover. Runs on a machine that has faults are in [`crate::simulation`].
 
 use isobench_schema::plan::Look;
 
