@@ -18,7 +18,7 @@ use std::time::Instant;
 use book::page::{DATA, ONCE, PAGE, PLOT, claims, once, page};
 use book::plot::plot;
 use book::results::SEED;
-use book::{Claim, Results, cells};
+use book::{Results, cells};
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).collect();
@@ -44,9 +44,12 @@ fn main() {
     if is_asked("--write") {
         write(&results);
     }
-    let misses: Vec<String> = claims(&results).iter().flat_map(Claim::misses).collect();
-    println!("{} thousand runs; {} numbers miss their bounds", results.runs() / 1_000, misses.len());
-    misses.iter().for_each(|miss| println!("{miss}"));
+    println!("{} thousand runs", results.runs() / 1_000);
+    for claim in claims(&results) {
+        for (value, cell) in claim.misses() {
+            println!("missed: {}: {value:.3} in {cell}", claim.text());
+        }
+    }
 }
 
 fn path(name: &str) -> PathBuf {

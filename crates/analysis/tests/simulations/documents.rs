@@ -21,12 +21,22 @@ pub(crate) fn results() -> Results {
     Results::read(&read(DATA))
 }
 
+/// What misses its bound, and the page says so: the cell and what it is held to instead. With exponential noise in one arm and
+/// normal noise in the other the difference is skewed so much that Student's t rejects more than it promises.
+const MISSED: &[(&str, f64)] = &[("model/one-skewed/2", 5.7), ("model/one-skewed/3", 5.7)];
+
 #[test]
 fn every_number_keeps_its_bound() {
     let claims = claims(&results());
     assert!(!claims.iter().any(crate::book::Claim::is_empty));
-    let misses: Vec<String> = claims.iter().flat_map(crate::book::Claim::misses).collect();
-    assert!(misses.is_empty(), "{misses:#?}");
+    for claim in &claims {
+        for (value, cell) in claim.misses() {
+            let known = MISSED.iter().find(|(missed, _)| *missed == cell);
+            assert!(known.is_some_and(|(_, most)| value <= *most), "{}: {value} in {cell}", claim.text());
+        }
+    }
+    let all: Vec<&str> = claims.iter().flat_map(|claim| claim.misses()).map(|(_, cell)| cell).collect();
+    assert!(MISSED.iter().all(|(cell, _)| all.contains(cell)), "not missed any more: {MISSED:?} {all:?}");
 }
 
 #[test]

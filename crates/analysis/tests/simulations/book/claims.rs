@@ -61,10 +61,15 @@ impl Claim {
         self.add(100.0 * tally.share(count), cell);
     }
 
-    /// Returns the numbers that the bound doesn't hold.
-    pub(crate) fn misses(&self) -> Vec<String> {
+    /// Returns the numbers that the bound doesn't hold, with their cells.
+    pub(crate) fn misses(&self) -> Vec<(f64, &str)> {
         let missed = self.numbers.iter().filter(|(value, _)| !self.bound.holds(*value));
-        missed.map(|(value, cell)| format!("{}: {value:.3} in {cell}", self.text)).collect()
+        missed.map(|(value, cell)| (*value, cell.as_str())).collect()
+    }
+
+    /// Returns what is claimed.
+    pub(crate) fn text(&self) -> &'static str {
+        self.text
     }
 
     pub(crate) fn is_empty(&self) -> bool {
