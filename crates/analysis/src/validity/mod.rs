@@ -15,7 +15,7 @@
 //! All that are broken are reported; the first one is the launch's failure. A server that returns too little and claims
 //! all of it breaks 4 and 5, and the claim weighs more.
 //!
-//! Of a load alone more is known: there 7 has a finding for each bound of the client's audit that is broken, in any loop, and
+//! Of a load alone more is known: there 4 is also of the lengths of prompts, 7 has a finding for each bound of the client's audit that is broken, in any loop, and
 //! 8 is also broken where the flow of requests shows it.
 
 mod counts;
@@ -93,29 +93,30 @@ impl LaunchRules {
 /// Returns every check that the launch breaks, the one that counts first.
 pub(crate) fn findings(rules: &LaunchRules, samples: &Samples, measurement: &Measurement) -> Vec<Failure> {
     let client = timing::client(rules, samples).into_iter().collect();
-    in_order(rules, samples, measurement, (client, steadiness::saturation(rules, samples)))
+    in_order(rules, samples, (measurement, None), (client, steadiness::saturation(rules, samples)))
 }
 
 /// Returns the same of a load alone. Where the client's audit is known, it stands for the check of its lateness, with a
-/// finding for each broken bound; and the server is over-saturated too if the flow of requests shows it.
+/// finding for each broken bound; what is known of prompts' lengths comes beside that of answers; and the server is
+/// over-saturated too if the flow of requests shows it.
 pub(crate) fn load_findings(
     rules: &LaunchRules,
     samples: &Samples,
     measurement: &Measurement,
-    (audit, flow): (Option<&Audit>, Option<&Flow>),
+    ((audit, flow), prompts): ((Option<&Audit>, Option<&Flow>), Option<Failure>),
 ) -> Vec<Failure> {
     let client = match audit {
         Some(audit) => timing::client_of(audit),
         None => timing::client(rules, samples).into_iter().collect(),
     };
     let saturation = steadiness::saturation(rules, samples).or_else(|| steadiness::saturation_of(flow?));
-    in_order(rules, samples, measurement, (client, saturation))
+    in_order(rules, samples, (measurement, prompts), (client, saturation))
 }
 
 fn in_order(
     rules: &LaunchRules,
     samples: &Samples,
-    measurement: &Measurement,
+    (measurement, prompts): (&Measurement, Option<Failure>),
     (client, saturation): (Vec<Failure>, Option<Failure>),
 ) -> Vec<Failure> {
     let before = [
@@ -123,6 +124,7 @@ fn in_order(
         counts::missing_records(rules, samples),
         timing::order(samples),
         lengths::claims(rules, samples),
+        prompts,
         lengths::lengths(rules, samples),
         timing::window(rules, samples, measurement),
     ];

@@ -66,6 +66,26 @@ fn probes_are_greedy_and_the_same_before_and_after_in_every_block() {
 }
 
 #[test]
+fn loads_that_differ_in_their_number_of_requests_share_the_digest_of_the_first_ones() {
+    let first = |workload: &Workload, seed, resources: &Resources| {
+        Schedules::new(workload, seed, resources).unwrap().digest_of_first(10).unwrap()
+    };
+    let more = Workload { requests: 37, ..workload() };
+    assert_eq!(first(&workload(), 7, &none()), first(&more, 7, &none()));
+    assert_ne!(first(&workload(), 7, &none()), first(&workload(), 8, &none()));
+    let longer = Workload { output_tokens: 17, ..workload() };
+    assert_ne!(first(&workload(), 7, &none()), first(&longer, 7, &none()));
+    // Random text without a tokenizer is as many words, and as good.
+    let prompts = Prompts::Dataset { name: "random".to_owned(), options: [("input-len".to_owned(), 9.into())].into() };
+    let drawn = |requests| Workload { requests, prompts: prompts.clone(), ..workload() };
+    assert_eq!(first(&drawn(20), 7, &none()), first(&drawn(33), 7, &none()));
+    let schedule = Schedule::new(&drawn(20), 7, Phase::Measure, &none()).unwrap();
+    assert!(schedule.entries().iter().all(|entry| entry.input_tokens == 9));
+    let text = bodies(&drawn(1), 7, Phase::Measure)[0]["prompt"].as_str().unwrap().to_owned();
+    assert_eq!(text.split(' ').count(), 9, "{text}");
+}
+
+#[test]
 fn warm_up_and_window_share_no_prompt() {
     let warm_up = bodies(&workload(), 1, Phase::WarmUp);
     let measure = bodies(&workload(), 1, Phase::Measure);

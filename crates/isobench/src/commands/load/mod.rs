@@ -28,12 +28,14 @@ use carry::{Carrier, Limits};
 use server::Server;
 use tokio::runtime::Runtime;
 
+pub(crate) use outputs::writable;
+
 /// Runs the command.
 ///
 /// # Errors
 /// Returns what in the arguments makes no sense, what can't be reached, and what can't be written.
 pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandError> {
-    outputs::check(args)?;
+    outputs::check(args, context)?;
     let interrupted = interrupt::flag().exit(Exit::Machine)?;
     let deadline = Instant::now() + Duration::from_secs_f64(args.measuring.deadline);
     let limits = Limits::new(interrupted, deadline);

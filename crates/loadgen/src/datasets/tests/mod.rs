@@ -136,8 +136,7 @@ fn a_missing_tokenizer_is_said_with_how_to_give_one() {
         let mut scene = Scene::new(name, 1).api(api);
         scene.resources = Resources::default();
         let expected = format!(
-            "dataset `{name}` needs the model's tokenizer: give the model's folder or its `tokenizer.json` as tokenizer, or \
-             use prompts of kind `words`"
+            "dataset `{name}` needs the model's tokenizer: give the model's folder or its `tokenizer.json` as tokenizer"
         );
         assert_eq!(scene.refusal(), expected);
     }
