@@ -268,7 +268,10 @@ fn percentiles_that_were_asked_for_are_those_that_are_shown() {
         String::from_utf8(output.stdout).unwrap()
     };
     let usual = shown(&[]);
-    assert!(usual.contains("p95") && usual.contains("p99") && usual.contains("tokens by the server's usage"), "{usual}");
+    assert!(
+        usual.contains("p95") && usual.contains("p99") && usual.contains("tokens by the server's usage"),
+        "{usual}"
+    );
     let asked = shown(&["--percentiles", "50,90"]);
     assert!(asked.contains("p90") && !asked.contains("p95") && !asked.contains("n too small"), "{asked}");
 }

@@ -113,8 +113,8 @@ impl<'k> Draft<'k> {
         let ratio = self.option("--random-range-ratio");
         let given = ratio.as_ref().and_then(|ratio| ratio.values.concat().parse::<f64>().ok());
         let is_sglang = self.tool == Some(Tool::SglangBenchServing);
-        // What is no number is judged with the option's text.
-        let is_exact = if is_sglang { Some(1.0) } else { Some(0.0) } == given;
+        let exact = if is_sglang { 1.0 } else { 0.0 };
+        let is_exact = given.is_some_and(|given| (given - exact).abs() < f64::EPSILON);
         for (name, own) in [(NAMES[0], "--input-len"), (NAMES[1], "--output-len")] {
             let Some(option) = self.option(name) else { continue };
             let Ok(length) = option.values.concat().parse::<f64>() else {

@@ -90,7 +90,19 @@ impl RowReader {
                 order.rotate_right(seam);
             }
         }
-        Ok(Self { rows, order, next: 0, seam, rounds: 0, again, bad, left_out: 0, again_sent: 0, buffer: Vec::new(), last: 0 })
+        Ok(Self {
+            rows,
+            order,
+            next: 0,
+            seam,
+            rounds: 0,
+            again,
+            bad,
+            left_out: 0,
+            again_sent: 0,
+            buffer: Vec::new(),
+            last: 0,
+        })
     }
 
     /// Returns the first row, as text, where it is the head of a table.

@@ -2,6 +2,7 @@
 
 use super::words::WORDS;
 use super::*;
+use isobench_schema::task::OptionValue;
 use isobench_schema::workload::{Arrival, Prompts, Stage};
 use isobench_schema::workload::{Probes, WorkloadKind};
 use serde_json::{Value, json};
@@ -76,7 +77,10 @@ fn loads_that_differ_in_their_number_of_requests_share_the_digest_of_the_first_o
     let longer = Workload { output_tokens: 17, ..workload() };
     assert_ne!(first(&workload(), 7, &none()), first(&longer, 7, &none()));
     // Random text without a tokenizer is as many words, and as good.
-    let prompts = Prompts::Dataset { name: "random".to_owned(), options: [("input-len".to_owned(), 9.into())].into() };
+    let prompts = Prompts::Dataset {
+        name: "random".to_owned(),
+        options: [("input-len".to_owned(), OptionValue::Whole(9))].into(),
+    };
     let drawn = |requests| Workload { requests, prompts: prompts.clone(), ..workload() };
     assert_eq!(first(&drawn(20), 7, &none()), first(&drawn(33), 7, &none()));
     let schedule = Schedule::new(&drawn(20), 7, Phase::Measure, &none()).unwrap();

@@ -72,9 +72,10 @@ pub(crate) fn lines(result: &LoadResult) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     lines.extend(result.warm_up.map(|found| ("warm-up", warm_up(found))));
     lines.extend(result.full_loop.map(|found| ("loop", full_loop(found))));
-    let bound = result.workload.max_in_flight.filter(|bound| {
-        result.metrics.get("max_concurrent_requests").is_some_and(|most| *most >= f64::from(*bound))
-    });
+    let bound = result
+        .workload
+        .max_in_flight
+        .filter(|bound| result.metrics.get("max_concurrent_requests").is_some_and(|most| *most >= f64::from(*bound)));
     let bound = bound.map(|bound| format!(", with no more than {bound} let under way")).unwrap_or_default();
     lines.extend(result.flow.map(|found| ("server", flow(found, is_behind) + &bound)));
     let name = main_series(result);

@@ -36,7 +36,8 @@ pub(crate) fn line(result: &LoadResult) -> String {
     let completed = number("completed").filter(|completed| *completed > 0.0);
     let mean = |name: &str, unit: &str| {
         let mean = number(name)? / completed?;
-        let unit = if (mean - 1.0).abs() < f64::EPSILON { unit.replacen("tokens", "token", 1) } else { unit.to_owned() };
+        let unit =
+            if (mean - 1.0).abs() < f64::EPSILON { unit.replacen("tokens", "token", 1) } else { unit.to_owned() };
         Some(format!("; on average {} {unit}", significant(mean)))
     };
     format!(

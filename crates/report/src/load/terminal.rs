@@ -62,9 +62,7 @@ pub(crate) fn meaning(validity: Validity) -> &'static str {
             "the client, not the server, was the bottleneck: these numbers don't describe the server"
         }
         Validity::WindowTooShort => "the window is too short",
-        Validity::OverSaturated => {
-            "the arrivals weren't kept up with: latencies grow as long as the load lasts"
-        }
+        Validity::OverSaturated => "the arrivals weren't kept up with: latencies grow as long as the load lasts",
         Validity::Drift => "the numbers moved with time",
     }
 }

@@ -76,7 +76,10 @@ fn head(object: &mut Object, report: &LoadReport, facts: &PeerFacts) {
     object.put("sharegpt_output_len", Value::Null);
     object.put("random_input_len", random.map_or(Value::Null, |[input, _]| Value::Count(input)));
     object.put("random_output_len", random.map_or(Value::Null, |[_, output]| Value::Count(output)));
-    object.put("random_range_ratio", random.and_then(|_| range_ratio(&workload.prompts)).map_or(Value::Null, Value::Real));
+    object.put(
+        "random_range_ratio",
+        random.and_then(|_| range_ratio(&workload.prompts)).map_or(Value::Null, Value::Real),
+    );
     object.put("server_info", Value::Null);
 }
 

@@ -77,12 +77,15 @@ fn a_claim_may_differ_by_what_the_client_cannot_know() {
     };
     bounds(&ids, 100, 102);
     // What was said before, and images, count too.
-    assert!(!is_wrong(&dataset("sessions", Api::Chat), 100, 9000) && is_wrong(&dataset("sessions", Api::Chat), 100, 90));
+    assert!(
+        !is_wrong(&dataset("sessions", Api::Chat), 100, 9000) && is_wrong(&dataset("sessions", Api::Chat), 100, 90)
+    );
 }
 
 #[test]
 fn a_bound_that_the_client_was_told_is_named_where_arrivals_are_not_kept_up_with() {
-    let behind = || vec![Failure::new(isobench_schema::failure::FailureStage::Validity, FailureClass::OverSaturated, "it grew")];
+    let behind =
+        || vec![Failure::new(isobench_schema::failure::FailureStage::Validity, FailureClass::OverSaturated, "it grew")];
     let named = bounded(behind(), Some(2), 2);
     assert!(named[0].message.contains("`--max-in-flight`") && named[0].message.contains("it grew"), "{named:?}");
     assert_eq!(bounded(behind(), Some(8), 5)[0].message, "it grew");

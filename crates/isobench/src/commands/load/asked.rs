@@ -191,18 +191,16 @@ impl Asked {
 /// Returns the command's error for requests that can't be made, with the flag that helps.
 pub(super) fn unsendable(error: ScheduleError) -> CommandError {
     let dir = "give `--tokenizer DIR`, the folder with the model's `tokenizer.json`";
-    let hint = match &error {
-        ScheduleError::Dataset(DatasetError::MissingTokenizer { .. }) => {
-            Some(format!("{dir}; or leave `--dataset` and its options out: random words need none"))
-        }
-        ScheduleError::Dataset(DatasetError::MissingLength { .. }) => Some(dir.to_owned()),
-        _ => None,
-    };
+    let needs_tokenizer = matches!(error, ScheduleError::Dataset(DatasetError::MissingTokenizer { .. }));
+    let needs_length = matches!(error, ScheduleError::Dataset(DatasetError::MissingLength { .. }));
     let error = CommandError::from_error(Exit::Usage, error);
-    match hint {
-        Some(hint) => error.hint(hint),
-        None => error,
+    if needs_tokenizer {
+        return error.hint(format!("{dir}; or leave `--dataset` and its options out: random words need none"));
     }
+    if needs_length {
+        return error.hint(dir);
+    }
+    error
 }
 
 /// Returns whether nothing is left to be asked of the server.

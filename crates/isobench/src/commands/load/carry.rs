@@ -25,12 +25,13 @@ use isobench_schema::load_result::{LoadResult, Validity};
 use isobench_schema::measurement::MetricName;
 use isobench_schema::record::{Phase, RequestRecord};
 use isobench_schema::units::Seconds;
-use isobench_schema::workload::{Arrival, Prompts, TokenCounter, Workload};
+use isobench_schema::workload::{Arrival, TokenCounter};
 use tokio::runtime::Runtime;
 
 use super::super::{Context, cache_folder};
-use super::asked::{Asked, FEWEST_REQUESTS, unsendable};
+use super::asked::{Asked, unsendable};
 use super::counting::{Counting, TOKENIZER_TOLERANCE};
+use super::identity::{announced, identity};
 use super::outputs;
 use super::recording::Recording;
 use super::server::Server;
@@ -177,7 +178,8 @@ impl<'a> Carrier<'a> {
             let rows = self.schedules.phase(Phase::Measure).entries().len() as u64 - schedule.again();
             let ways = "a server may have them in its prefix cache; `--arrival trace` sends each row of a trace once, \
                         `--dataset-option no-oversample=true` refuses to send rows again";
-            let message = format!("the dataset's {rows} rows are sent again and again where the load needs more: {ways}");
+            let message =
+                format!("the dataset's {rows} rows are sent again and again where the load needs more: {ways}");
             self.context.terminal.status(&message);
         }
         let rows = schedule.left_out();
@@ -411,40 +413,6 @@ pub(super) fn stopped(result: &mut LoadResult, cause: StopCause) {
     result.findings.retain(|finding| finding.class != class);
     result.findings.insert(0, Failure::new(FailureStage::Workload, class, message));
     result.validity = Validity::of(&result.findings);
-}
-
-/// Says what a phase sends at most: requests, a time, or both where both were asked for.
-fn announced(asked: &Asked, phase: Phase, requests: usize) -> String {
-    let within = |duration: Duration| format!("{} s", duration.as_secs_f64());
-    match (phase, asked.warm_up, asked.duration) {
-        (Phase::Measure, _, Some(duration)) if asked.is_by_time => format!("requests for {}", within(duration)),
-        (Phase::Measure, _, Some(duration)) => format!("{requests} requests, or those of {},", within(duration)),
-        (Phase::WarmUp, WarmUpArg::Seconds(seconds), _) => {
-            format!("requests for {}", within(Duration::from_secs_f64(seconds)))
-        }
-        (Phase::WarmUp, WarmUpArg::Steady, _) => "requests until it is steady".to_owned(),
-        (_, _, _) if requests == 1 => "1 request".to_owned(),
-        (_, _, _) => format!("{requests} requests"),
-    }
-}
-
-/// Returns the digest by which loads are told apart. Where a time alone bounds a load, the number of its requests is no part of
-/// it: that was reckoned from how fast one was answered. Then it is of everything that was asked for and of the first requests.
-fn identity(asked: &Asked, schedules: &Schedules) -> Result<Digest, CommandError> {
-    if !asked.is_by_time {
-        return Ok(schedules.digest());
-    }
-    let workload = Workload { requests: 0, warm_up_requests: 0, ..asked.workload.clone() };
-    let first = schedules.digest_of_first(usize::try_from(FEWEST_REQUESTS).unwrap_or(usize::MAX)).exit(Exit::Machine)?;
-    let is_made_by_it = asked.workload.counter == TokenCounter::Tokenizer
-        || matches!(asked.workload.prompts, Prompts::Dataset { .. });
-    let tokenizer = asked.resources.tokenizer.as_ref().filter(|_| is_made_by_it);
-    let tokenizer = tokenizer.map(|tokenizer| tokenizer.digest().cloned()).transpose().exit(Exit::Error)?;
-    let all = serde_json::json!({
-        "first": first, "workload": workload, "seed": asked.seed, "tokenizer": tokenizer,
-        "duration_s": asked.duration.map(|duration| duration.as_secs_f64()), "warm_up": format!("{:?}", asked.warm_up),
-    });
-    Digest::of_json(&all).exit(Exit::Error)
 }
 
 /// Checks that the last request is due before the load is stopped.

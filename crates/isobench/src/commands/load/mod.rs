@@ -8,6 +8,7 @@ mod asked;
 mod carry;
 mod counting;
 mod dataset;
+mod identity;
 mod outputs;
 mod probe;
 mod recording;

@@ -33,7 +33,9 @@ pub(super) fn check(args: &LoadArgs, context: Context) -> Result<(), CommandErro
     let output = &args.output;
     if context.json && output.format.is_some() && output.out.is_none() {
         let message = "`--json` and `--format` both write to standard output, which would hold two documents";
-        return Err(CommandError::new(Exit::Usage, message).hint("give one of them a file: `--json FILE` or `--out FILE`"));
+        return Err(
+            CommandError::new(Exit::Usage, message).hint("give one of them a file: `--json FILE` or `--out FILE`")
+        );
     }
     if let Some(list) = &args.measuring.pin {
         check_processors(&list.0).map_err(|error| {

@@ -73,7 +73,7 @@ pub(super) fn probe(
 fn most_telling<'s>(said: &'s [(Option<u16>, String)], model: &str) -> &'s str {
     let names_model = said.iter().find(|(_, told)| told.contains(model));
     let is_known = |(status, _): &&(Option<u16>, String)| status.is_none_or(|status| !UNKNOWN_PATH.contains(&status));
-    names_model.or_else(|| said.iter().find(is_known)).or_else(|| said.first()).map_or("", |(_, told)| told)
+    names_model.or_else(|| said.iter().find(is_known)).or_else(|| said.first()).map_or("", |(_, told)| told.as_str())
 }
 
 /// Returns whether the server did what was asked, whether its tokens could be counted or not.
@@ -154,9 +154,14 @@ mod tests {
 
     #[test]
     fn an_answer_about_the_model_tells_more_than_one_about_a_path() {
-        let said = |all: &[(u16, &str)]| all.iter().map(|(status, told)| (Some(*status), (*told).to_owned())).collect::<Vec<_>>();
+        let said = |all: &[(u16, &str)]| {
+            all.iter().map(|(status, told)| (Some(*status), (*told).to_owned())).collect::<Vec<_>>()
+        };
         let check = |all: &[(u16, &str)], expected: &str| assert_eq!(most_telling(&said(all), "nosuch"), expected);
-        check(&[(404, "The model `nosuch` does not exist"), (404, "no"), (404, "none")], "The model `nosuch` does not exist");
+        check(
+            &[(404, "The model `nosuch` does not exist"), (404, "no"), (404, "none")],
+            "The model `nosuch` does not exist",
+        );
         check(&[(404, "no"), (400, "a field is unknown"), (404, "none")], "a field is unknown");
         check(&[(404, "no"), (405, "none")], "no");
         check(&[], "");

@@ -77,7 +77,11 @@ fn endpoint(args: &ServerArgs, url: &str) -> Result<Endpoint, CommandError> {
     let endpoint = Endpoint::parse_with(url, &Manner { http, trust }).map_err(|error| {
         let is_unknown = matches!(error, ParseTargetError::Unresolved { .. });
         let error = CommandError::from_error(Exit::Usage, error);
-        if is_unknown { error.hint("check the host's name in the URL, and that this machine can look names up") } else { error }
+        if is_unknown {
+            error.hint("check the host's name in the URL, and that this machine can look names up")
+        } else {
+            error
+        }
     })?;
     match &args.unix {
         Some(path) => endpoint.through(path.clone()).exit(Exit::Usage),
@@ -98,7 +102,9 @@ fn headers(args: &ServerArgs) -> Vec<(String, String)> {
 
 fn unknown_model(url: &str, error: DiscoverModelError) -> CommandError {
     let told: Vec<String> =
-        std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source()).map(ToString::to_string).collect();
+        std::iter::successors(Some(&error as &(dyn std::error::Error + 'static)), |error| error.source())
+            .map(ToString::to_string)
+            .collect();
     let is_plain = told.iter().any(|cause| cause.contains("plain http"));
     let hint = if is_plain {
         "if the server speaks plain HTTP, give its URL with `http://`"
