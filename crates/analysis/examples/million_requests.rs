@@ -36,7 +36,13 @@ fn main() {
         prompt_counts: PromptCounts::Unknown,
     };
     let objective = Some(Objective::parse("ttft<200ms && tpot<=50ms").unwrap());
-    let mut reader = LoadReader::new(ReportOptions { is_whole: true, rules, percentiles: vec![99.9], objective });
+    let mut reader = LoadReader::new(ReportOptions {
+        is_whole: true,
+        prompts_by_usage: false,
+        rules,
+        percentiles: vec![99.9],
+        objective,
+    });
     let header = RecordHeader {
         client: "isobench 0.1.0".to_owned(),
         clock: "none".to_owned(),

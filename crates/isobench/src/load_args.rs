@@ -114,18 +114,18 @@ pub(crate) struct ServerArgs {
 pub(crate) struct WorkloadArgs {
     /// Measured requests; by default as many as `--duration` has time for, and of a trace by its own times (`--arrival trace`)
     /// each row once.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST))]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST))]
     pub(crate) requests: Option<u32>,
     /// The length of the measured window, in seconds: no request is sent after it; by default 30 where `--requests` isn't
     /// given, and as long as it takes for a trace.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) duration: Option<f64>,
     /// Tokens in each prompt; by default 128, or less for a model with a short context.
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..=MOST))]
+    #[arg(long, allow_negative_numbers = true, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..=MOST))]
     pub(crate) input_len: Option<u32>,
     /// Tokens asked of each answer; by default 64, or less for a model with a short context; for a dataset whose rows say
     /// it, as many as they say.
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..=MOST))]
+    #[arg(long, allow_negative_numbers = true, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..=MOST))]
     pub(crate) output_len: Option<u32>,
     /// The folder with the model's `tokenizer.json`, or that file: prompts then have exactly the length asked, and text is
     /// counted as the model counts it.
@@ -145,13 +145,13 @@ pub(crate) struct WorkloadArgs {
     #[arg(long)]
     pub(crate) stop_at_eos: bool,
     /// The sampling temperature.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0.0, value_parser = values::not_negative)]
+    #[arg(long, allow_negative_numbers = true, value_name = "NUMBER", default_value_t = 0.0, value_parser = values::not_negative)]
     pub(crate) temperature: f64,
     /// A further field of each request's body, such as `top_p=0.9` (repeatable); a value that isn't JSON is text.
     #[arg(long = "extra-body", value_name = "KEY=JSON", value_parser = body_field)]
     pub(crate) extra_body: Vec<BodyField>,
     /// The seed of prompts and arrival times.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
@@ -160,13 +160,13 @@ pub(crate) struct WorkloadArgs {
 #[command(next_help_heading = "Arrivals")]
 pub(crate) struct ArrivalArgs {
     /// Requests under way at any time (closed loop); by default 8.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST))]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST))]
     pub(crate) concurrency: Option<u32>,
     /// Mean requests per second (open loop).
-    #[arg(long, value_name = "PER_SECOND", value_parser = positive)]
+    #[arg(long, allow_negative_numbers = true, value_name = "PER_SECOND", value_parser = positive)]
     pub(crate) rate: Option<f64>,
     /// The shape of the gaps between requests of `--rate`: 1 is Poisson, below 1 is burstier, above 1 more regular.
-    #[arg(long, value_name = "SHAPE", value_parser = ratio_above_zero)]
+    #[arg(long, allow_negative_numbers = true, value_name = "SHAPE", value_parser = ratio_above_zero)]
     pub(crate) burstiness: Option<f64>,
     /// How requests arrive: `closed`, `poisson`, `constant` or `gamma` (with `--rate`), `bursts:SIZE/SECONDS`,
     /// `stages:10s@1..20,30s@20` (rates per second), `trace` or `trace:SPEED` (the dataset's times), `all-at-once`; by
@@ -174,16 +174,16 @@ pub(crate) struct ArrivalArgs {
     #[arg(long, value_name = "KIND", value_parser = values::arrival)]
     pub(crate) arrival: Option<ArrivalArg>,
     /// The most requests under way in an open loop: one whose time has come then waits, and its latency counts the wait.
-    #[arg(long, value_name = "N", conflicts_with = "concurrency", value_parser = clap::value_parser!(u32).range(1..=MOST))]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", conflicts_with = "concurrency", value_parser = clap::value_parser!(u32).range(1..=MOST))]
     pub(crate) max_in_flight: Option<u32>,
     /// Fill the closed loop evenly over so many seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) ramp: Option<f64>,
     /// Load the server at one level after the other, and find where it saturates.
     #[arg(long, value_enum)]
     pub(crate) sweep: Option<SweepArg>,
     /// The levels of the sweep; by default they are searched for.
-    #[arg(long, value_name = "LEVEL,…", requires = "sweep", value_delimiter = ',', value_parser = positive)]
+    #[arg(long, allow_negative_numbers = true, value_name = "LEVEL,…", requires = "sweep", value_delimiter = ',', value_parser = positive)]
     pub(crate) sweep_levels: Vec<f64>,
     /// Search the highest level at which this holds, such as `p90_ttft_ms<=500`; by default where throughput stops growing.
     #[arg(long, value_name = "EXPR", requires = "sweep", conflicts_with = "sweep_levels")]
@@ -196,7 +196,7 @@ pub(crate) struct ArrivalArgs {
 pub(crate) struct MeasuringArgs {
     /// What comes before the window and isn't measured: so many requests (`8`), seconds (`10s`), or `steady`: until the
     /// throughput no longer changes.
-    #[arg(long, value_name = "N|SECONDS|steady", default_value = "8", value_parser = warm_up)]
+    #[arg(long, allow_negative_numbers = true, value_name = "N|SECONDS|steady", default_value = "8", value_parser = warm_up)]
     pub(crate) warm_up: WarmUp,
     /// How tokens are counted; by default by the ids that the server sends, else by the tokenizer, else by the server's
     /// `usage`.
@@ -206,17 +206,18 @@ pub(crate) struct MeasuringArgs {
     /// as goodput.
     #[arg(long, value_name = "EXPR")]
     pub(crate) goodput: Option<String>,
-    /// The percentiles that are reported, where there are requests enough.
-    #[arg(long, value_name = "P,…", default_value = "50,90,99", value_parser = percentiles)]
+    /// The percentiles that are shown beside the mean and the median, where there are requests enough; the JSON result has
+    /// the 50th, 90th, 95th and 99th too.
+    #[arg(long, allow_negative_numbers = true, value_name = "P,…", default_value = "50,90,95,99", value_parser = percentiles)]
     pub(crate) percentiles: Percentiles,
     /// How long one request may take, in seconds: what takes longer has failed.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300.0, value_parser = seconds)]
+    #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", default_value_t = 300.0, value_parser = seconds)]
     pub(crate) timeout: f64,
     /// Stop the whole load after so many seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600.0, value_parser = seconds)]
+    #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", default_value_t = 3600.0, value_parser = seconds)]
     pub(crate) deadline: f64,
     /// Threads that send and read.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_WORKERS))]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_WORKERS))]
     pub(crate) workers: u32,
     /// Pin those threads to these processors, such as `2,4-6`.
     #[arg(long, value_name = "CPULIST", value_parser = cpu_list)]

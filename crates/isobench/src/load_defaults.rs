@@ -70,7 +70,9 @@ pub(crate) fn plan(probe: &Probe) -> Defaults {
     let longest = OUTPUT_TOKENS.min(context / 4).max(1);
     // One token's time bounds the answer from above: what comes before the first token makes it shorter still.
     let token_s = probe.request_s / f64::from(probe.output_tokens.max(1));
-    let fits = (1..=longest).rev().find(|tokens| f64::from(*tokens) * token_s <= REQUEST_S);
+    // A power of two, so that a server that is a little slower the next time gets the same load.
+    let is_round = |tokens: &u32| *tokens == longest || tokens.is_power_of_two();
+    let fits = (1..=longest).rev().filter(is_round).find(|tokens| f64::from(*tokens) * token_s <= REQUEST_S);
     let output_len = fits.unwrap_or(1).max(SHORTEST_OUTPUT.min(longest));
     let request_s = token_s * f64::from(output_len);
     let concurrency = match request_s {
@@ -123,8 +125,8 @@ mod tests {
         check(Probe { max_model_len: Some(64), ..FAST }, (32, 16), 8);
         check(Probe { max_model_len: Some(1), ..FAST }, (1, 1), 8);
         check(Probe { max_model_len: None, ..FAST }, (128, 64), 8);
-        // 0.25 s a token: twenty fit into five seconds.
-        check(Probe { request_s: 4.0, ..FAST }, (128, 20), 4);
+        // 0.25 s a token: twenty fit into five seconds, of powers of two sixteen.
+        check(Probe { request_s: 4.0, ..FAST }, (128, 16), 4);
         // Two seconds a token: no answer is short enough.
         check(Probe { request_s: 32.0, ..FAST }, (128, 4), 1);
         check(Probe { request_s: 0.0, output_tokens: 0, ..FAST }, (128, 64), 8);

@@ -214,6 +214,14 @@ fn nothing_but_a_url_finds_the_rest() {
     let shown = place.load(&[server.url(), "--dry-run"]);
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!((&shown["model"], &shown["workload"]["output_tokens"]), (&"mock".into(), &64.into()));
+    // However quickly the probe was answered, the same load is the same.
+    let again = place.result(&[server.url(), "--duration", "2s", "--warm-up", "1s"]);
+    assert_eq!(again["workload_digest"], result["workload_digest"]);
+    let other = place.result(&[server.url(), "--duration", "2s", "--warm-up", "1s", "--seed", "2"]);
+    assert_ne!(other["workload_digest"], result["workload_digest"]);
+    // Words have the tokens that the server says.
+    assert_eq!(result["input_counted_by"], "usage");
+    assert!(result["metrics"]["completed"].is_u64(), "{:#}", result["metrics"]);
 }
 
 #[test]
@@ -235,7 +243,7 @@ fn a_trace_is_sent_once_by_its_own_times() {
 fn a_load_that_is_interrupted_says_so() {
     let (place, server) = (Place::new(), TruthServer::start(STEADY));
     let out = place.path("result.json");
-    let words = [server.url(), "--concurrency", "2", "--duration", "60s", "--json", &out, "--no-live"];
+    let words = [server.url(), "--concurrency", "2", "--requests", "5000", "--json", &out, "--no-live"];
     let mut child = place.command().arg("load").args(words).stderr(std::process::Stdio::null()).spawn().unwrap();
     while server.stats()["requests"].as_u64().unwrap() < 20 {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -244,6 +252,28 @@ fn a_load_that_is_interrupted_says_so() {
     assert_eq!(child.wait().unwrap().code(), Some(5));
     let result: Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
     assert_eq!(result["validity"], "interrupted");
+    // Requests that weren't begun aren't missing.
+    let findings: Vec<&str> =
+        result["findings"].as_array().unwrap().iter().map(|finding| finding["message"].as_str().unwrap()).collect();
+    assert!(findings[0].contains("interrupted before its end: the result holds the "), "{findings:?}");
+    assert!(findings.iter().all(|message| !message.contains("records hold")), "{findings:?}");
+}
+
+#[test]
+fn percentiles_that_were_asked_for_are_those_that_are_shown() {
+    let (place, server) = (Place::new(), TruthServer::start(STEADY));
+    let words = ["--counter", "usage", "--model", "mock", "--no-live"];
+    let shown = |percentiles: &[&str]| {
+        let output = place.load(&[&[server.url()], &BRIEF[..], &words, percentiles].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let usual = shown(&[]);
+    assert!(
+        usual.contains("p95") && usual.contains("p99") && usual.contains("tokens by the server's usage"),
+        "{usual}"
+    );
+    let asked = shown(&["--percentiles", "50,90"]);
+    assert!(asked.contains("p90") && !asked.contains("p95") && !asked.contains("n too small"), "{asked}");
 }
 
 #[test]
@@ -345,5 +375,19 @@ fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     check(&["--rate", "5", "--concurrency", "4"], "`--max-in-flight 4`");
     check(&["--header", "Host: a"], "Host");
     check(&["--goodput", "ttft<"], "ttft<");
+    check(&["--pin", "60000"], "processor 60000");
+    check(&["--json", "--format", "vllm"], "two documents");
+    check(&["--requests", "-1"], "-1 is not in 1..");
+    check(&["--dataset", "sharegpt", "--dataset-option", "dataset-path=said.jsonl"], "leave `--dataset`");
+    fs::write(place.path("empty.jsonl"), "").unwrap();
+    check(&["--dataset", "empty.jsonl"], "`empty.jsonl` is empty");
+    check(&["--dataset", "custom", "--dataset-option", "dataset-path=empty.jsonl"], "it is empty");
+    fs::write(place.path("own.jsonl"), "{\"prompt\":\"a b\",\"output_tokens\":3}\n").unwrap();
+    check(&["--dataset", "own.jsonl"], "`input_tokens`");
+    check(&["--unix", "no/such.sock"], "can't connect to `no/such.sock`");
+    let secure = server.url().replace("http://", "https://");
+    let output = place.load(&[&secure]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("plain HTTP"), "{told}");
     assert_eq!(server.stats()["requests"], 0);
 }

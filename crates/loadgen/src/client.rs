@@ -234,6 +234,17 @@ fn start(mut worker: Worker, work: &Arc<Work>, records: Records) -> Result<Runni
     std::thread::Builder::new().name(name).spawn(body).map_err(|source| LoadError::Engine { source })
 }
 
+/// Checks on a thread of its own that threads can be bound to these processors.
+///
+/// # Errors
+/// Returns the first processor to which none can be bound.
+pub fn check_processors(processors: &[usize]) -> Result<(), LoadError> {
+    std::thread::scope(|scope| {
+        let check = || (0..processors.len()).try_for_each(|number| bind(processors, number));
+        scope.spawn(check).join().unwrap_or(Err(LoadError::Thread))
+    })
+}
+
 /// Binds the current thread, the one with that number, to its processor, if there are any to be bound to.
 fn bind(processors: &[usize], number: usize) -> Result<(), LoadError> {
     let Some(&processor) = processors.get(number % processors.len().max(1)) else { return Ok(()) };

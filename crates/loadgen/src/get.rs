@@ -23,7 +23,7 @@ pub enum GetError {
     /// There is no connection to be had.
     #[error("can't connect to `{host}`")]
     Connect {
-        /// The server.
+        /// The server, or its Unix socket.
         host: String,
         /// The cause.
         #[source]
@@ -257,7 +257,7 @@ impl Question {
             }
         }
         self.left()?;
-        Err(GetError::Connect { host: self.endpoint.host().to_owned(), source: refused })
+        Err(GetError::Connect { host: self.endpoint.place(), source: refused })
     }
 
     /// Returns the time that is left, or the error that there is none.
@@ -324,6 +324,14 @@ pub struct Served {
 /// # Errors
 /// Returns an error if the server doesn't answer within `timeout`, or lists no model.
 pub async fn discover(endpoint: &Endpoint, timeout: Duration) -> Result<Served, DiscoverModelError> {
+    served(endpoint, timeout).await?.into_iter().next().ok_or(DiscoverModelError::None)
+}
+
+/// Returns the models that the server lists at `/v1/models`.
+///
+/// # Errors
+/// Returns an error if the server doesn't answer within `timeout`.
+pub async fn served(endpoint: &Endpoint, timeout: Duration) -> Result<Vec<Served>, DiscoverModelError> {
     #[derive(Deserialize)]
     struct Models {
         data: Vec<Model>,
@@ -337,8 +345,8 @@ pub async fn discover(endpoint: &Endpoint, timeout: Duration) -> Result<Served, 
     let Reply { status, body } = get(endpoint, "/v1/models", timeout).await?;
     match serde_json::from_slice::<Models>(&body) {
         Ok(models) if status == 200 => {
-            let first = models.data.into_iter().next().ok_or(DiscoverModelError::None)?;
-            Ok(Served { model: first.id, max_model_len: first.max_model_len })
+            let served = |Model { id, max_model_len }| Served { model: id, max_model_len };
+            Ok(models.data.into_iter().map(served).collect())
         }
         Ok(_) | Err(_) => Err(DiscoverModelError::Unanswered { status, shown: shown(&body) }),
     }

@@ -214,6 +214,14 @@ impl Endpoint {
         if self.secure.is_some() { "https" } else { "http" }
     }
 
+    /// Returns what is connected to, for messages: the Unix socket if it is one, else host and port.
+    pub(crate) fn place(&self) -> String {
+        match self.addresses.as_slice() {
+            [Address::Unix(path)] => path.display().to_string(),
+            _ => self.host.clone(),
+        }
+    }
+
     /// Returns the host and port as requests name it.
     pub fn host(&self) -> &str {
         &self.host

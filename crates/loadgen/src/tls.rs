@@ -80,6 +80,9 @@ pub enum SetUpTlsError {
     },
 }
 
+/// What may be the matter where a server doesn't understand TLS.
+const PLAIN: &str = ": does the server speak plain http there?";
+
 /// What all sessions with a server share.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -285,7 +288,13 @@ impl Session {
     /// # Errors
     /// Returns an error if the server hasn't ended the session before.
     pub fn end(&self) -> Result<(), TlsError> {
-        if self.is_closed { Ok(()) } else { Err(TlsError::Cut { host: self.host.clone() }) }
+        if self.is_closed {
+            Ok(())
+        } else if self.is_handshaking() {
+            Err(self.failed(format!("the server closed the connection before TLS began{PLAIN}")))
+        } else {
+            Err(TlsError::Cut { host: self.host.clone() })
+        }
     }
 
     /// Ends the session: the last thing that [`Self::seal`] gives tells the server so.
@@ -303,7 +312,7 @@ impl Session {
             return TlsError::Certificate { reason: refusal(why), host };
         }
         let is_strange = matches!(error, rustls::Error::InvalidMessage(_)) && self.is_handshaking();
-        let hint = if is_strange { ": does the server speak plain http there?" } else { "" };
+        let hint = if is_strange { PLAIN } else { "" };
         TlsError::Failed { host, reason: format!("{error}{hint}") }
     }
 }

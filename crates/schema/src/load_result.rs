@@ -3,6 +3,7 @@
 //! What wasn't measured is absent, never 0 or NaN. Names of numbers are vLLM's where it has one, the definitions are those
 //! named in [`LoadResult::definition`]: times run from the scheduled send, inter-token latency is on the token clock.
 
+mod numbers;
 mod paired;
 mod series;
 
@@ -38,10 +39,26 @@ spelt_enum!(
         ClientBound = "client-bound",
         /// The window is too short.
         WindowTooShort = "window-too-short",
-        /// The server didn't keep up with the arrivals.
+        /// The server, or as many requests as were let under way, didn't keep up with the arrivals.
         OverSaturated = "over-saturated",
         /// The numbers moved with time.
         Drift = "drift",
+    }
+);
+
+spelt_enum!(
+    /// How it is known how many tokens prompts have.
+    InputCounter {
+        /// By the server's `usage`: a claim.
+        Usage = "usage",
+        /// By the model's tokenizer, run by the client.
+        Tokenizer = "tokenizer",
+        /// They were sent as so many token ids.
+        TokenIds = "token-ids",
+        /// By what the rows of the dataset say.
+        Rows = "rows",
+        /// Not at all: they were drawn as so many words, and the server gave no `usage`. Such numbers are words.
+        Words = "words",
     }
 );
 
@@ -73,6 +90,10 @@ pub struct LoadResult {
     pub dataset_digest: Option<Digest>,
     /// How output tokens were counted.
     pub counted_by: TokenCounter,
+    /// How the tokens of prompts were counted (`total_input_tokens` and what is made of it); absent in results that are
+    /// older than this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_counted_by: Option<InputCounter>,
     /// Whether the numbers may be used.
     pub validity: Validity,
     /// The numbers of the window, by vLLM's names: counts (`completed`, `failed`, `total_input_tokens`,
@@ -81,7 +102,11 @@ pub struct LoadResult {
     /// tokens per second, and `mean`, `median`, `std`, `p50`, `p90`, `p95`, `p99` and whatever other percentile was asked
     /// for of `ttft`, `ttfc` (time to first content), `tpot`, `itl`, `icl` (inter-chunk latency) and `e2el` as
     /// `p99_ttft_ms`, in milliseconds. Only completed requests count, but for `failed`.
+    #[serde(serialize_with = "numbers::with_whole_counts")]
     pub metrics: BTreeMap<String, f64>,
+    /// The percentiles that were asked for, between 0 and 100: pages show these. `metrics` has others too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub percentiles: Vec<f64>,
     /// The same of `ttft`, `ttfc` and `e2el` from the moment when the last byte of the request was handed over, as clients
     /// measure that leave out the time that a request waits for its turn.
     pub from_send: BTreeMap<String, f64>,
@@ -175,7 +200,12 @@ impl Validity {
 
 impl Stored for LoadResult {
     const NAME: &'static str = "load";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
+
+    fn upgrade(version: u32, value: serde_json::Value) -> Option<serde_json::Value> {
+        // Version 2 only adds: how prompts are counted, and the percentiles that were asked for.
+        (version == 1).then_some(value)
+    }
 }
 
 /// An interval that covers a number with a probability of 95 %, in the number's unit.

@@ -9,6 +9,7 @@ mod checks;
 mod failures;
 mod halves;
 mod in_flight;
+mod inputs;
 mod latencies;
 mod numbers;
 pub mod peers;
@@ -19,16 +20,17 @@ mod timeline;
 
 use std::collections::BTreeMap;
 
-use isobench_schema::failure::FailureClass;
+use isobench_schema::failure::{Failure, FailureClass};
 use isobench_schema::ids::{ArmId, BlockId, Digest, LaunchId, TaskId};
 use isobench_schema::load_checks::{FlowState, FullLoop};
-use isobench_schema::load_result::{LoadResult, Validity};
+use isobench_schema::load_result::{InputCounter, LoadResult, Validity};
 use isobench_schema::measurement::{DEFINITION, Measurement, RequestCounts};
 use isobench_schema::record::{Phase, PhaseAudit, RecordHeader, RecordLine, RequestRecord};
 use isobench_schema::workload::{TokenCounter, Workload};
 
 use self::checks::{Checks, Stretch};
 use self::in_flight::InFlight;
+pub use self::inputs::are_by_usage;
 use self::numbers::Numbers;
 use self::slots::Slots;
 use self::timeline::Timeline;
@@ -50,6 +52,8 @@ pub struct ReportOptions {
     /// Whether every request that the rules know of must be recorded; else the window ended by time, and those that were
     /// begun are all there are.
     pub is_whole: bool,
+    /// Whether a prompt's tokens are those that the server's `usage` says: [`are_by_usage`].
+    pub prompts_by_usage: bool,
     /// Percentiles beside the 50th, 90th, 95th and 99th, between 0 and 100. Others are left out.
     pub percentiles: Vec<f64>,
     /// The objective that good requests meet.
@@ -95,6 +99,11 @@ struct Taken {
 }
 
 impl LoadReader {
+    /// Says that the load was stopped: the requests that were begun are all there are.
+    pub fn cut(&mut self) {
+        self.taken.options.is_whole = false;
+    }
+
     /// Returns a reader of the records of one load.
     pub fn new(options: ReportOptions) -> Self {
         let taken = Taken {
@@ -153,8 +162,10 @@ impl Taken {
         let mut sample = Sample::of(record, line);
         if record.failure.is_none() {
             self.answer(record);
+            let claimed = sample.prompt_claimed.filter(|_| self.options.prompts_by_usage);
+            let prompt = claimed.map_or(f64::from(sample.input_tokens), real);
             sample.is_good =
-                self.options.objective.as_ref().is_some_and(|objective| is_good(objective, record, &sample));
+                self.options.objective.as_ref().is_some_and(|objective| is_good(objective, record, (&sample, prompt)));
         }
         self.samples.window.push(sample);
     }
@@ -170,7 +181,7 @@ impl Taken {
 }
 
 /// Returns whether a completed request meets the objective.
-fn is_good(objective: &Objective, record: &RequestRecord, sample: &Sample) -> bool {
+fn is_good(objective: &Objective, record: &RequestRecord, (sample, prompt): (&Sample, f64)) -> bool {
     let mut token_gaps = Vec::new();
     let (mut longest_token, mut longest_chunk) = (0.0_f64, 0.0_f64);
     gaps::walk(record, |gap| {
@@ -195,7 +206,7 @@ fn is_good(objective: &Objective, record: &RequestRecord, sample: &Sample) -> bo
         RequestMetric::ItlMax => Some(longest_token),
         RequestMetric::IclMax => Some(longest_chunk),
         RequestMetric::Tokens => Some(real(sample.tokens)),
-        RequestMetric::InputTokens => Some(f64::from(sample.input_tokens)),
+        RequestMetric::InputTokens => Some(prompt),
     })
 }
 
@@ -235,15 +246,22 @@ impl LoadReport {
         let window = Window::of(&taken.samples.window).unwrap_or_default();
         let completed = completed(&taken.samples.window).count();
         taken.slots.widen(window, slices::most(completed));
+        let claims = inputs::claims(&facts, &taken.samples.window);
+        let input_counted_by = inputs::settle(&facts, &mut taken.samples.window);
         let measurement = counted(&taken.samples.window, window);
         let checks = Checks::of(&taken, &facts.workload, window);
         let known = (checks.audit.as_ref(), checks.flow.as_ref());
         if !taken.options.is_whole {
             taken.options.rules.requests = u32::try_from(taken.samples.window.len()).unwrap_or(u32::MAX);
         }
-        let findings = validity::load_findings(&taken.options.rules, &taken.samples, &measurement, known);
+        let findings = validity::load_findings(&taken.options.rules, &taken.samples, &measurement, (known, claims));
         let in_flight = InFlight::of(&taken.samples.window);
-        let numbers = Numbers::of(&taken, &measurement, window, &in_flight);
+        let findings = bounded(findings, facts.workload.max_in_flight, in_flight.most());
+        let mut numbers = Numbers::of(&taken, &measurement, window, &in_flight);
+        if input_counted_by == InputCounter::Words {
+            // Words and tokens have no sum.
+            numbers.metrics.remove("total_token_throughput");
+        }
         let result = LoadResult {
             urls: facts.urls,
             model: facts.model,
@@ -256,8 +274,10 @@ impl LoadReport {
             tokenizer_digest: facts.tokenizer_digest,
             dataset_digest: facts.dataset_digest,
             counted_by: facts.counted_by,
+            input_counted_by: Some(input_counted_by),
             validity: Validity::of(&findings),
             metrics: numbers.metrics,
+            percentiles: taken.options.percentiles.clone(),
             from_send: numbers.from_send,
             intervals: numbers.intervals,
             too_few: numbers.too_few,
@@ -314,6 +334,19 @@ impl LoadReport {
     pub fn header(&self) -> &RecordHeader {
         &self.header
     }
+}
+
+/// Says of an open loop that wasn't kept up with that the client itself let no more requests under way, where it did so.
+fn bounded(mut findings: Vec<Failure>, bound: Option<u32>, most: u64) -> Vec<Failure> {
+    let Some(bound) = bound.filter(|bound| most >= u64::from(*bound)) else { return findings };
+    for finding in findings.iter_mut().filter(|finding| finding.class == FailureClass::OverSaturated) {
+        finding.message = format!(
+            "with no more than {bound} requests under way the arrivals can't be kept up with, and others wait for a place: \
+             whether the server could isn't seen; raise `--max-in-flight`, or lower `--rate` ({})",
+            finding.message
+        );
+    }
+    findings
 }
 
 /// Returns the completed requests.

@@ -2,6 +2,7 @@
 
 mod checks;
 mod formats;
+mod inputs;
 mod report;
 
 use isobench_schema::failure::FailureClass;
@@ -47,7 +48,7 @@ fn options(workload: &Workload) -> ReportOptions {
         margin: 0.02,
         prompt_counts: PromptCounts::Unknown,
     };
-    ReportOptions { is_whole: true, rules, percentiles: vec![99.9], objective: None }
+    ReportOptions { is_whole: true, prompts_by_usage: true, rules, percentiles: vec![99.9], objective: None }
 }
 
 fn facts(workload: Workload) -> LoadFacts {

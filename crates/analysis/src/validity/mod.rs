@@ -12,8 +12,9 @@
 //! All that are broken are reported; the first one is the launch's failure. A server that returns too little and claims
 //! all of it breaks `token-counts` and `answer-lengths`, and the claim weighs more.
 //!
-//! Of a load alone more is known: there the client has a finding for each bound of its audit that is broken, in any loop, and
-//! `server-keeps-up` is also broken where the flow of requests shows it. What concerns phases and identities is a launch's.
+//! Of a load alone more is known: there `prompt-counts` is also of prompts that a template may lengthen, the client has a finding
+//! for each bound of its audit that is broken, in any loop, and `server-keeps-up` is also broken where the flow of requests shows
+//! it. What concerns phases and identities is a launch's.
 
 mod agreement;
 mod counts;
@@ -118,6 +119,7 @@ pub(crate) fn findings(rules: &LaunchRules, samples: &Samples, measurement: &Mea
         warm_up: phases::warm_up(rules, samples),
         identities: [agreement::throughputs(samples, measurement), agreement::littles_law(rules, samples, measurement)],
         drained: phases::drained(samples),
+        prompts: None,
     };
     in_order(rules, samples, measurement, (client, steadiness::saturation(rules, samples), own))
 }
@@ -128,22 +130,25 @@ struct Own {
     warm_up: Option<Failure>,
     identities: [Option<Failure>; 2],
     drained: Option<Failure>,
+    /// Of a load alone: what its prompts' lengths show beside the strict rule.
+    prompts: Option<Failure>,
 }
 
 /// Returns the same of a load alone. Where the client's audit is known, it stands for the check of its lateness, with a
-/// finding for each broken bound; and the server is over-saturated too if the flow of requests shows it.
+/// finding for each broken bound; what is known of prompts' lengths comes beside that of answers; and the server is
+/// over-saturated too if the flow of requests shows it.
 pub(crate) fn load_findings(
     rules: &LaunchRules,
     samples: &Samples,
     measurement: &Measurement,
-    (audit, flow): (Option<&Audit>, Option<&Flow>),
+    ((audit, flow), prompts): ((Option<&Audit>, Option<&Flow>), Option<Failure>),
 ) -> Vec<Failure> {
     let client = match audit {
         Some(audit) => timing::client_of(audit),
         None => timing::client(rules, samples).into_iter().collect(),
     };
     let saturation = steadiness::saturation(rules, samples).or_else(|| steadiness::saturation_of(flow?));
-    in_order(rules, samples, measurement, (client, saturation, Own::default()))
+    in_order(rules, samples, measurement, (client, saturation, Own { prompts, ..Own::default() }))
 }
 
 fn in_order(
@@ -161,7 +166,7 @@ fn in_order(
         numbers,
         little,
         lengths::claims(rules, samples),
-        lengths::prompts(rules, samples),
+        own.prompts.or_else(|| lengths::prompts(rules, samples)),
         lengths::lengths(rules, samples),
         timing::window(rules, samples, measurement),
         own.drained,

@@ -20,7 +20,17 @@ pub(crate) fn run(args: &ReportArgs, context: Context) -> Result<Exit, CommandEr
     if let Some(folder) = &args.svg {
         return write_plots(&args.run, folder, context);
     }
-    let format = if context.json { FormatArg::Json } else { args.format };
+    let format = match (context.json, args.format) {
+        (false, format) => format,
+        (true, FormatArg::Terminal | FormatArg::Json) => FormatArg::Json,
+        (true, FormatArg::Markdown | FormatArg::Html | FormatArg::Csv) => {
+            return Err(CommandError::new(Exit::Usage, "`--json` and `--format` ask for two forms")
+                .hint("leave one of the two out"));
+        }
+    };
+    if let Some(path) = &args.out {
+        super::load::writable(path)?;
+    }
     let text = match report_legacy::kind(&args.run) {
         Some(kind) => report_legacy::page(&args.run, kind, format, style(context))?,
         None => render(&judgement(&args.run)?, format, style(context))?,

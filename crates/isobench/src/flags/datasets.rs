@@ -103,7 +103,7 @@ impl<'k> Draft<'k> {
     }
 
     /// Lengths of random prompts. A ratio has two meanings: lengths between L (1 - r) and L (1 + r) in vLLM's client since
-    /// April 2025, which is ours too, and between r L and L in SGLang's.
+    /// April 2025, which is ours by default, and between r L and L in SGLang's.
     pub(super) fn random_lengths(&mut self) {
         const NAMES: [&str; 3] = ["--random-input-len", "--random-output-len", "--random-range-ratio"];
         if !self.counts(NAMES[0]) {
@@ -113,33 +113,34 @@ impl<'k> Draft<'k> {
         let ratio = self.option("--random-range-ratio");
         let given = ratio.as_ref().and_then(|ratio| ratio.values.concat().parse::<f64>().ok());
         let is_sglang = self.tool == Some(Tool::SglangBenchServing);
-        let (factor, ours) = match given {
-            Some(given) if is_sglang && (0.0..=1.0).contains(&given) => {
-                (f64::midpoint(1.0, given), (1.0 - given) / (1.0 + given))
-            }
-            Some(given) => (1.0, given),
-            None => (1.0, 0.0),
-        };
+        let exact = if is_sglang { 1.0 } else { 0.0 };
+        let is_exact = given.is_some_and(|given| (given - exact).abs() < f64::EPSILON);
         for (name, own) in [(NAMES[0], "--input-len"), (NAMES[1], "--output-len")] {
             let Some(option) = self.option(name) else { continue };
             let Ok(length) = option.values.concat().parse::<f64>() else {
                 self.refuse(&option, "give a whole number of tokens");
                 continue;
             };
-            let note = (factor < 1.0).then(|| "the middle of the lengths that client draws from".to_owned());
-            self.say(&option, own, Some(format!("{:.0}", (length * factor).max(1.0))), note);
+            let note = (is_sglang && !is_exact && given.is_some())
+                .then(|| "the longest of the lengths that client draws from".to_owned());
+            self.say(&option, own, Some(format!("{:.0}", length.max(1.0))), note);
         }
         if let Some(option) = ratio {
             // One ratio for prompts and one for answers are a JSON object, in our form too.
-            let text = if given.is_some() { ours.to_string() } else { option.values.concat() };
-            self.range_ratio(&option, &text, given.is_some().then_some(ours));
+            let text = given.map_or_else(|| option.values.concat(), |given| given.to_string());
+            let has_range = self.range_ratio(&option, &text, (given, is_exact));
+            if has_range && is_sglang {
+                let note = "lengths lie between L r and L".to_owned();
+                self.say(&option, "--dataset-option", Some("range-meaning=up-to".to_owned()), Some(note));
+            }
         }
     }
 
-    fn range_ratio(&mut self, option: &GivenOption<'k>, text: &str, ratio: Option<f64>) {
+    /// Takes the ratio; returns whether lengths differ by it.
+    fn range_ratio(&mut self, option: &GivenOption<'k>, text: &str, (ratio, is_exact): (Option<f64>, bool)) -> bool {
         let has_one_length = self.asked_dataset().is_some_and(|dataset| !dataset.starts_with("random"));
         match ratio {
-            Some(0.0) => {
+            Some(_) if is_exact => {
                 self.note(option, Fate::Becomes(Vec::new()), Some("every length is exact, as by default".to_owned()));
             }
             _ if has_one_length && option.written.is_empty() => {
@@ -149,10 +150,13 @@ impl<'k> Draft<'k> {
             _ if has_one_length => self.refuse(option, "the text beside images has one length"),
             Some(ratio) if !(0.0..=1.0).contains(&ratio) => self.refuse(option, "give a ratio from 0 to 1"),
             _ => {
-                let note = "lengths lie between L (1 - r) and L (1 + r)".to_owned();
-                self.say(option, "--dataset-option", Some(format!("random-range-ratio={text}")), Some(note));
+                let is_sglang = self.tool == Some(Tool::SglangBenchServing);
+                let note = (!is_sglang).then(|| "lengths lie between L (1 - r) and L (1 + r)".to_owned());
+                self.say(option, "--dataset-option", Some(format!("random-range-ratio={text}")), note);
+                return true;
             }
         }
+        false
     }
 
     /// How large images are.

@@ -245,9 +245,10 @@ fn a_whole_command_of_sglang_has_its_own_ratio_and_port() {
                 --random-output-len 64 --random-range-ratio 0.5 --num-prompts 8 --max-concurrency 2 --model m";
     let args = parsed(line);
     assert_eq!(args.url.as_deref(), Some("http://127.0.0.1:30000"));
-    // Between 16 and 32: the middle is 24, and a third of it to either side.
-    assert_eq!((args.workload.input_len, args.workload.output_len), (Some(24), Some(48)));
-    assert!(meant(line).contains("random-range-ratio=0.333"), "{}", meant(line));
+    // Between 16 and 32.
+    assert_eq!((args.workload.input_len, args.workload.output_len), (Some(32), Some(64)));
+    let (ratio, meaning) = ("random-range-ratio=0.5", "range-meaning=up-to");
+    assert!(meant(line).contains(ratio) && meant(line).contains(meaning), "{}", meant(line));
     assert!(!args.workload.stop_at_eos);
     let exact = meant(&line.replace("0.5", "1"));
     assert!(exact.contains("--input-len 32") && !exact.contains("range-ratio"), "{exact}");

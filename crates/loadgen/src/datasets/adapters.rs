@@ -62,6 +62,10 @@ impl Source for Adapters {
         self.source.left_out()
     }
 
+    fn again(&self) -> u64 {
+        self.source.again()
+    }
+
     fn timed_requests(&mut self) -> Result<Option<u64>, DatasetError> {
         self.source.timed_requests()
     }

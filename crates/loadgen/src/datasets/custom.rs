@@ -61,6 +61,10 @@ impl Source for Custom {
         self.reader.left_out()
     }
 
+    fn again(&self) -> u64 {
+        self.reader.again()
+    }
+
     fn file(&self) -> Option<Input> {
         Some(self.reader.input())
     }
@@ -157,7 +161,7 @@ impl Taker {
             (None, Some(tokenizer)) => {
                 Ok(tokenizer.count(text).map_err(|error| Refused::All(error.into()))? + self.special)
             }
-            (None, None) => Err(Refused::All(DatasetError::MissingTokenizer { dataset: "custom".to_owned() })),
+            (None, None) => Err(Refused::All(DatasetError::MissingLength { dataset: "custom".to_owned() })),
         }
     }
 }

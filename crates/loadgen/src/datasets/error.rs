@@ -50,9 +50,17 @@ pub enum DatasetError {
     },
     /// No tokenizer was given.
     #[error(
-        "dataset `{dataset}` needs the model's tokenizer: give the model's folder or its `tokenizer.json` as tokenizer, or use prompts of kind `words`"
+        "dataset `{dataset}` needs the model's tokenizer: give the model's folder or its `tokenizer.json` as tokenizer"
     )]
     MissingTokenizer {
+        /// The dataset.
+        dataset: String,
+    },
+    /// No tokenizer was given, and a row doesn't say how long its prompt is.
+    #[error(
+        "dataset `{dataset}` needs the model's tokenizer, or `input_tokens`, the length of the prompt in tokens, in each row"
+    )]
+    MissingLength {
         /// The dataset.
         dataset: String,
     },

@@ -55,6 +55,11 @@ pub(crate) trait Source {
         0
     }
 
+    /// Returns how many requests were made of rows that had been sent before.
+    fn again(&self) -> u64 {
+        0
+    }
+
     /// Returns how many requests there are before they begin again, where each has a time of its own. It is asked before
     /// the first request.
     fn timed_requests(&mut self) -> Result<Option<u64>, DatasetError> {

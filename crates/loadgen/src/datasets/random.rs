@@ -1,7 +1,9 @@
-//! `random`: prompts of random text with exact lengths in tokens, behind a common prefix if one is asked for.
+//! `random`: prompts of random text with exact lengths in tokens, behind a common prefix if one is asked for. Without a
+//! tokenizer lengths are in words.
 
 use super::{Context, DatasetError, ExactText, Maker, Options, Source};
 use crate::schedule::draw::Draws;
+use crate::schedule::words::push_words;
 use crate::schedule::{Content, Request};
 
 /// Lengths as in vLLM's benchmark.
@@ -55,12 +57,49 @@ fn whole(length: f64) -> u32 {
     length as u32
 }
 
+/// What prompts are made of.
+enum Text {
+    /// Text of so many tokens.
+    Tokens {
+        /// Makes it.
+        maker: Box<Maker>,
+        /// The common beginning.
+        prefix: ExactText,
+    },
+    /// So many words, where there is no tokenizer.
+    Words {
+        /// The common beginning, and its words.
+        prefix: String,
+        /// See `prefix`.
+        words: u32,
+    },
+}
+
+impl Text {
+    /// Returns a text of so many tokens or words behind the prefix, and its length.
+    fn draw(&mut self, length: u32, draws: &mut Draws) -> Result<(String, u32), DatasetError> {
+        match self {
+            Self::Tokens { maker, prefix } => {
+                let mut text = prefix.clone();
+                maker.extend(&mut text, length, draws)?;
+                maker.check(&text)?;
+                let tokens = text.tokens();
+                Ok((text.into_text(), tokens))
+            }
+            Self::Words { prefix, words } => {
+                let mut text = prefix.clone();
+                push_words(&mut text, length, draws);
+                Ok((text, *words + length))
+            }
+        }
+    }
+}
+
 /// Random prompts.
 pub(super) struct Random {
-    maker: Maker,
+    text: Text,
     draws: Draws,
     lengths: Draws,
-    prefix: ExactText,
     /// Tokens that the server puts around the prompt.
     special: u32,
     input: Span,
@@ -82,8 +121,8 @@ impl Random {
         let meaning = options.choice("range-meaning", &[("around", Meaning::Around), ("up-to", Meaning::UpTo)])?;
         let counts_special = options.switch("count-special-tokens", true)?;
         let shares = options.switch("warm-prefixes", false)?;
-        let tokenizer = context.tokenizer("random")?;
-        let special = context.special_tokens(tokenizer)?;
+        let tokenizer = context.resources.tokenizer.as_ref();
+        let special = tokenizer.map_or(Ok(0), |tokenizer| context.special_tokens(tokenizer))?;
         let same = match meaning {
             Meaning::Around => 0.0,
             Meaning::UpTo => 1.0,
@@ -95,16 +134,25 @@ impl Random {
             return Err(options.refuse("random-input-len", input, "longer than the tokens that the server adds"));
         }
         let least = u32::from(prefix == 0);
-        let mut maker = Maker::new(tokenizer)?;
         let mut prefix_draws =
             if shares { context.shared_draws("random prefix") } else { context.draws("random prefix") };
-        let prefix = maker.text(prefix, &mut prefix_draws)?;
+        let text = match tokenizer {
+            Some(tokenizer) => {
+                let mut maker = Box::new(Maker::new(tokenizer)?);
+                let prefix = maker.text(prefix, &mut prefix_draws)?;
+                Text::Tokens { maker, prefix }
+            }
+            None => {
+                let mut text = String::new();
+                push_words(&mut text, prefix, &mut prefix_draws);
+                Text::Words { prefix: text, words: prefix }
+            }
+        };
         let output = context.output_tokens(output, OUTPUT);
         Ok(Self {
-            maker,
+            text,
             draws: context.draws("random text"),
             lengths: context.draws("random lengths"),
-            prefix,
             special,
             input: span.at_least(least),
             output: Span::new(output, output_ratio, meaning).at_least(output.min(1)),
@@ -114,12 +162,9 @@ impl Random {
 
 impl Source for Random {
     fn next(&mut self) -> Result<Request, DatasetError> {
-        let mut text = self.prefix.clone();
-        self.maker.extend(&mut text, self.input.draw(&mut self.lengths), &mut self.draws)?;
-        self.maker.check(&text)?;
-        let input_tokens = text.tokens() + self.special;
+        let (text, length) = self.text.draw(self.input.draw(&mut self.lengths), &mut self.draws)?;
         let output_tokens = self.output.draw(&mut self.lengths);
-        Ok(Request::new(Content::Text(text.into_text()), input_tokens, output_tokens))
+        Ok(Request::new(Content::Text(text), length + self.special, output_tokens))
     }
 }
 

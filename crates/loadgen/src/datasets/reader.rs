@@ -36,6 +36,8 @@ pub(crate) struct RowReader {
     again: Again,
     bad: BadRows,
     left_out: u64,
+    /// Rows that were given after the first round.
+    again_sent: u64,
     buffer: Vec<u8>,
     /// The row that was read last.
     last: usize,
@@ -71,6 +73,9 @@ impl RowReader {
         let again = if options.switch("no-oversample", false)? { Again::Refused { requests } } else { Again::Allowed };
         let bad = if options.switch("skip-bad-rows", false)? { BadRows::AreLeftOut } else { BadRows::AreErrors };
         let rows = Rows::open(&path)?;
+        if rows.len() == 0 {
+            return Err(DatasetError::Form { path, what: "it is empty".to_owned() });
+        }
         let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
         let mut order: Vec<u32> = (head..count).collect();
         if is_shuffled && context.times == Times::Process {
@@ -85,7 +90,19 @@ impl RowReader {
                 order.rotate_right(seam);
             }
         }
-        Ok(Self { rows, order, next: 0, seam, rounds: 0, again, bad, left_out: 0, buffer: Vec::new(), last: 0 })
+        Ok(Self {
+            rows,
+            order,
+            next: 0,
+            seam,
+            rounds: 0,
+            again,
+            bad,
+            left_out: 0,
+            again_sent: 0,
+            buffer: Vec::new(),
+            last: 0,
+        })
     }
 
     /// Returns the first row, as text, where it is the head of a table.
@@ -110,7 +127,10 @@ impl RowReader {
             self.last = index;
             self.rows.read(index, &mut self.buffer)?;
             match (parse(&self.buffer)?, self.bad) {
-                (Parsed::Row(row), _) => return Ok((row, self.rounds)),
+                (Parsed::Row(row), _) => {
+                    self.again_sent += u64::from(self.rounds > 0);
+                    return Ok((row, self.rounds));
+                }
                 (Parsed::Bad(what), BadRows::AreErrors) => return Err(self.rows.bad(index, what)),
                 (Parsed::Bad(_), BadRows::AreLeftOut) | (Parsed::LeftOut, _) => {
                     refused += 1;
@@ -146,6 +166,11 @@ impl RowReader {
     /// Returns how many rows were left out.
     pub(crate) fn left_out(&self) -> u64 {
         self.left_out
+    }
+
+    /// Returns how many rows were given that had been given before.
+    pub(crate) fn again(&self) -> u64 {
+        self.again_sent
     }
 
     /// Returns the file with its digest.

@@ -150,6 +150,13 @@ impl Source for Sessions {
         }
     }
 
+    fn again(&self) -> u64 {
+        match &self.questions {
+            Questions::Drawn(_) => 0,
+            Questions::File(file) => file.reader.again(),
+        }
+    }
+
     fn file(&self) -> Option<Input> {
         match &self.questions {
             Questions::Drawn(_) => None,

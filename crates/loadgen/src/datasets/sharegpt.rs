@@ -83,6 +83,10 @@ impl Source for ShareGpt {
         self.reader.left_out()
     }
 
+    fn again(&self) -> u64 {
+        self.reader.again()
+    }
+
     fn file(&self) -> Option<Input> {
         Some(self.reader.input())
     }

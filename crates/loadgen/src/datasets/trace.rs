@@ -146,6 +146,10 @@ impl Source for Trace {
         self.reader.left_out()
     }
 
+    fn again(&self) -> u64 {
+        self.reader.again()
+    }
+
     fn timed_requests(&mut self) -> Result<Option<u64>, DatasetError> {
         let Self { reader, rules, .. } = self;
         reader.count(|bytes| rules.read(bytes)).map(Some)

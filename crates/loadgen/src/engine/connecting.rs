@@ -12,7 +12,7 @@ use super::socket::{Connecting, Socket};
 use super::table::Key;
 use crate::failing::connection_class;
 use crate::http2;
-use crate::target::{Address, HttpVersion};
+use crate::target::HttpVersion;
 use crate::tls::{self, Protocol};
 
 impl PhaseRun<'_> {
@@ -42,11 +42,7 @@ impl PhaseRun<'_> {
     /// Ends the request that a connection was made for which doesn't come about.
     pub(super) fn unconnected(&mut self, flight: Option<Flight>, error: &io::Error) -> io::Result<()> {
         let Some(mut flight) = flight else { return Ok(()) };
-        let endpoint = self.work.context.target.endpoint();
-        let place = match endpoint.addresses() {
-            [Address::Unix(path)] => path.display().to_string(),
-            _ => endpoint.host().to_owned(),
-        };
+        let place = self.work.context.target.endpoint().place();
         flight.state.answer.fail_by(connection_class(error), format!("can't connect to `{place}`: {error}"));
         self.land(flight)
     }

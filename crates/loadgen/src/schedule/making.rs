@@ -264,6 +264,7 @@ impl Making {
             bodies: self.bodies,
             input: source.and_then(Source::file),
             left_out: source.map_or(0, Source::left_out),
+            again: source.map_or(0, Source::again),
             digest: Digest::finish(self.hasher),
         }
     }

@@ -86,6 +86,8 @@ pub struct Schedule {
     input: Option<Input>,
     /// Rows of that file that were left out.
     left_out: u64,
+    /// Requests that were made of rows that had been sent before.
+    again: u64,
     /// Of everything but the load's model and the server's address.
     digest: Digest,
 }
@@ -146,6 +148,11 @@ impl Schedule {
     /// Returns how many rows of that file were left out, because the dataset's rules or its options say so.
     pub fn left_out(&self) -> u64 {
         self.left_out
+    }
+
+    /// Returns how many requests are of rows that earlier requests are of too, because the file has fewer.
+    pub fn again(&self) -> u64 {
+        self.again
     }
 
     /// Returns the model that `entry` asks for, if it isn't the load's.

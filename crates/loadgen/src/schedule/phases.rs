@@ -1,5 +1,6 @@
 //! The schedules of all phases of one launch.
 
+use std::io;
 use std::sync::Arc;
 
 use isobench_schema::ids::Digest;
@@ -60,5 +61,30 @@ impl Schedules {
             hasher.update(schedule.digest.as_str());
         }
         Digest::finish(hasher)
+    }
+
+    /// Returns the digest of the first so many requests of warm-up and window: of their bodies and times. Schedules that
+    /// differ only in how many requests they have share it, where requests don't depend on their number.
+    ///
+    /// # Errors
+    /// Returns an error if the prepared bytes can't be read back.
+    pub fn digest_of_first(&self, requests: usize) -> io::Result<Digest> {
+        let mut hasher = Sha256::new();
+        let mut body = Vec::new();
+        for schedule in [&self.warm_up, &self.measure] {
+            hasher.update(schedule.phase.as_str());
+            for entry in schedule.entries.iter().take(requests) {
+                body.clear();
+                schedule.write_body(entry, "", b"", &mut body)?;
+                for number in [body.len() as u64, entry.offset_ns, entry.think_ns] {
+                    hasher.update(number.to_le_bytes());
+                }
+                hasher.update(&body);
+            }
+            if let Some(input) = &schedule.input {
+                hasher.update(input.digest.as_str());
+            }
+        }
+        Ok(Digest::finish(hasher))
     }
 }

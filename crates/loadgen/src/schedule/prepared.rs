@@ -21,7 +21,7 @@ use crate::datasets;
 use stamps::Stamps;
 
 /// The version of what is drawn and of how it is stored. A change of either makes every file useless, and needs another.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// How a file's name ends.
 const ENDING: &str = "prepared";

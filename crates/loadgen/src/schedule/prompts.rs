@@ -48,12 +48,7 @@ impl Drawn {
         match self {
             Self::Words { input_tokens } => {
                 let mut text = String::new();
-                for place in 0..input_tokens {
-                    if place > 0 {
-                        text.push(' ');
-                    }
-                    text.push_str(draw_word(draws));
-                }
+                push_words(&mut text, input_tokens, draws);
                 Content::Text(text)
             }
             Self::TokenIds { input_tokens, vocabulary_size, first_id } => {
@@ -62,9 +57,4 @@ impl Drawn {
             }
         }
     }
-}
-
-fn draw_word(draws: &mut Draws) -> &'static str {
-    let bound = u32::try_from(WORDS.len()).unwrap_or(u32::MAX);
-    WORDS.get(draws.below(bound) as usize).copied().unwrap_or("word")
 }

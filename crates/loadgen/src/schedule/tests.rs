@@ -2,6 +2,7 @@
 
 use super::words::WORDS;
 use super::*;
+use isobench_schema::task::OptionValue;
 use isobench_schema::workload::{Arrival, Prompts, Stage};
 use isobench_schema::workload::{Probes, WorkloadKind};
 use serde_json::{Value, json};
@@ -63,6 +64,29 @@ fn probes_are_greedy_and_the_same_before_and_after_in_every_block() {
     assert_eq!(before, bodies(&workload(), 2, Phase::ProbeAfter));
     assert_eq!(before.len(), 2);
     assert_eq!((&before[0]["temperature"], &before[0]["max_tokens"]), (&json!(0.0), &json!(5)));
+}
+
+#[test]
+fn loads_that_differ_in_their_number_of_requests_share_the_digest_of_the_first_ones() {
+    let first = |workload: &Workload, seed, resources: &Resources| {
+        Schedules::new(workload, seed, resources).unwrap().digest_of_first(10).unwrap()
+    };
+    let more = Workload { requests: 37, ..workload() };
+    assert_eq!(first(&workload(), 7, &none()), first(&more, 7, &none()));
+    assert_ne!(first(&workload(), 7, &none()), first(&workload(), 8, &none()));
+    let longer = Workload { output_tokens: 17, ..workload() };
+    assert_ne!(first(&workload(), 7, &none()), first(&longer, 7, &none()));
+    // Random text without a tokenizer is as many words, and as good.
+    let prompts = Prompts::Dataset {
+        name: "random".to_owned(),
+        options: [("input-len".to_owned(), OptionValue::Whole(9))].into(),
+    };
+    let drawn = |requests| Workload { requests, prompts: prompts.clone(), ..workload() };
+    assert_eq!(first(&drawn(20), 7, &none()), first(&drawn(33), 7, &none()));
+    let schedule = Schedule::new(&drawn(20), 7, Phase::Measure, &none()).unwrap();
+    assert!(schedule.entries().iter().all(|entry| entry.input_tokens == 9));
+    let text = bodies(&drawn(1), 7, Phase::Measure)[0]["prompt"].as_str().unwrap().to_owned();
+    assert_eq!(text.split(' ').count(), 9, "{text}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The words that worded prompts are made of.
 
+use super::draw::Draws;
+
 /// Common English words, in alphabetical order. A change of this list changes every worded prompt.
 #[rustfmt::skip]
 pub(crate) const WORDS: [&str; 856] = [
@@ -73,3 +75,14 @@ pub(crate) const WORDS: [&str; 856] = [
     "wonder", "wood", "wool", "word", "work", "world", "worth", "would", "write", "wrong", "yard", "year", "yellow",
     "yes", "yesterday", "yet", "young",
 ];
+
+/// Draws so many words and puts them behind a text, a space before each but the text's first.
+pub(crate) fn push_words(text: &mut String, count: u32, draws: &mut Draws) {
+    let bound = u32::try_from(WORDS.len()).unwrap_or(u32::MAX);
+    for _ in 0..count {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(WORDS.get(draws.below(bound) as usize).copied().unwrap_or("word"));
+    }
+}

@@ -32,8 +32,13 @@ impl PairedRow<'_> {
             PairedMetric::TooFew { change, .. } | PairedMetric::TooFewSlices { change, .. } => *change,
             PairedMetric::Compared { .. } | PairedMetric::Fixed { .. } => None,
         };
+        of_pairs.or_else(|| self.ratio())
+    }
+
+    /// Returns by how much the second value is more than the first.
+    pub(crate) fn ratio(&self) -> Option<f64> {
         let [first, second] = self.values;
-        of_pairs.or_else(|| ratio(first?, second?))
+        ratio(first?, second?)
     }
 }
 

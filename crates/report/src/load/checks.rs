@@ -26,7 +26,7 @@ pub(crate) fn verdict(audit: &Audit) -> (&'static str, Tone) {
 /// Returns what the client saw of itself, in a few lines. Broken bounds aren't among them.
 pub(crate) fn audit_lines(audit: &Audit) -> Vec<String> {
     let spread = |name: &str, found: Spread| {
-        let [p50, p99, max] = [found.p50, found.p99, found.max].map(significant);
+        let [p50, p99, max] = [found.p50, found.p99, found.max].map(small);
         format!("{name} p50 {p50} p99 {p99} max {max} ms")
     };
     let mut lines: Vec<String> = audit.unknown.iter().map(|unknown| format!("? {}", clean(unknown))).collect();
@@ -61,13 +61,23 @@ pub(crate) fn audit_lines(audit: &Audit) -> Vec<String> {
     lines
 }
 
+/// Returns milliseconds; those under a microsecond are only called that.
+fn small(ms: f64) -> String {
+    if ms > 0.0 && ms < 0.001 { "<0.001".to_owned() } else { significant(ms) }
+}
+
 /// Returns what was checked of the server and of the loop: a word for each check, and a sentence.
 pub(crate) fn lines(result: &LoadResult) -> Vec<(&'static str, String)> {
     let is_behind = result.findings.iter().any(|finding| finding.class == FailureClass::OverSaturated);
     let mut lines = Vec::new();
     lines.extend(result.warm_up.map(|found| ("warm-up", warm_up(found))));
     lines.extend(result.full_loop.map(|found| ("loop", full_loop(found))));
-    lines.extend(result.flow.map(|found| ("server", flow(found, is_behind))));
+    let bound = result
+        .workload
+        .max_in_flight
+        .filter(|bound| result.metrics.get("max_concurrent_requests").is_some_and(|most| *most >= f64::from(*bound)));
+    let bound = bound.map(|bound| format!(", with no more than {bound} let under way")).unwrap_or_default();
+    lines.extend(result.flow.map(|found| ("server", flow(found, is_behind) + &bound)));
     let name = main_series(result);
     lines.extend(result.halves_change.map(|found| ("halves", halves(found, name))));
     lines.extend(result.littles_law.and_then(little).map(|text| ("law", text)));
@@ -80,7 +90,8 @@ fn warm_up(found: WarmUp) -> String {
         SteadyState::NotYet => "not steady when it ended",
         SteadyState::GaveUp => "given up: it never looked steady",
     };
-    let start = found.start_slices.map(|start| format!(", the first {start} of them a start")).unwrap_or_default();
+    let start = found.start_slices.filter(|start| *start > 0);
+    let start = start.map(|start| format!(", the first {start} of them a start")).unwrap_or_default();
     format!("{state} after {}{start}", counted(found.slices, "slice"))
 }
 

@@ -92,7 +92,15 @@ pub fn plain_line(snapshot: &LiveSnapshot) -> String {
 
 fn head(snapshot: &LiveSnapshot) -> String {
     let elapsed = number::duration(snapshot.elapsed_s.max(0.0).round());
-    let of = snapshot.expected_s.map(|expected| format!(" of {}", number::duration(expected.round())));
+    // After its time a phase only waits for what is under way.
+    let of = snapshot.expected_s.map(|expected| {
+        let time = number::duration(expected.round());
+        if snapshot.elapsed_s.round() > expected.round() {
+            format!(", its {time} are over: waiting for the last answers")
+        } else {
+            format!(" of {time}")
+        }
+    });
     let asked = snapshot.asked.map(|asked| format!(" of {asked}")).unwrap_or_default();
     format!("{} · {elapsed}{} · {}{asked} requests done", snapshot.phase, of.unwrap_or_default(), done(snapshot))
 }
@@ -205,6 +213,13 @@ impl Painter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_phase_whose_time_is_over_waits_for_its_last_answers() {
+        let late = LiveSnapshot { elapsed_s: 34.0, expected_s: Some(30.0), ..snapshot() };
+        let line = plain_line(&late);
+        assert!(line.contains("are over: waiting for the last answers") && !line.contains(" of 30"), "{line}");
+    }
 
     fn snapshot() -> LiveSnapshot {
         LiveSnapshot {

@@ -56,6 +56,13 @@ pub(crate) fn latency_name(name: &str) -> Option<LatencyName<'_>> {
     Some(LatencyName { statistic, latency })
 }
 
+/// Returns whether a statistic is one that pages show: a percentile only if it was asked for, where that is known.
+pub(crate) fn is_shown(result: &LoadResult, statistic: &str) -> bool {
+    let percentile = statistic.strip_prefix('p').and_then(|p| p.parse::<f64>().ok());
+    let is_asked = |percentile: f64| result.percentiles.iter().any(|asked| (asked - percentile).abs() < 1e-9);
+    result.percentiles.is_empty() || percentile.is_none_or(is_asked)
+}
+
 /// Returns where a statistic stands among others: mean, median, spread, then percentiles upwards.
 pub(crate) fn statistic_order(statistic: &str) -> f64 {
     match statistic {

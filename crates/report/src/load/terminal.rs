@@ -7,7 +7,7 @@ use isobench_schema::load_checks::{PairedMetric, SweepReport};
 use isobench_schema::load_result::{LoadInterval, LoadResult, Paired, Validity};
 use isobench_schema::workload::Arrival;
 
-use super::rows::{LATENCIES, LatencyName, latency_name, statistic_order};
+use super::rows::{LATENCIES, LatencyName, is_shown, latency_name, statistic_order};
 use super::{against, checks, sent, server as says};
 use crate::number::{counted, duration, percent, significant, whole};
 use crate::terminal::Style;
@@ -24,7 +24,7 @@ pub fn summary(result: &LoadResult, style: Style) -> String {
     verdict(&mut out, result, style);
     facts(&mut out, result, style);
     latencies(&mut out, result, style);
-    if !result.too_few.is_empty() {
+    if result.too_few.iter().filter_map(|name| latency_name(name)).any(|name| is_shown(result, name.statistic)) {
         style.paragraph(&mut out, "  ", &format!("n too small: {}", too_few(result)));
     }
     if let Some(paired) = &result.paired {
@@ -42,6 +42,7 @@ pub fn summary(result: &LoadResult, style: Style) -> String {
 pub(crate) fn too_few(result: &LoadResult) -> String {
     let mut needed: Vec<(&String, u64)> =
         result.requests_needed.iter().map(|(percentile, count)| (percentile, *count)).collect();
+    needed.retain(|(percentile, _)| is_shown(result, percentile));
     needed.sort_by_key(|(_, count)| *count);
     let needed: Vec<String> = needed.iter().map(|(percentile, count)| format!("{percentile} {count}")).collect();
     let needs = if needed.is_empty() { String::new() } else { format!("; requests needed: {}", needed.join(", ")) };
@@ -61,9 +62,7 @@ pub(crate) fn meaning(validity: Validity) -> &'static str {
             "the client, not the server, was the bottleneck: these numbers don't describe the server"
         }
         Validity::WindowTooShort => "the window is too short",
-        Validity::OverSaturated => {
-            "the server didn't keep up with the arrivals: latencies grow as long as the load lasts"
-        }
+        Validity::OverSaturated => "the arrivals weren't kept up with: latencies grow as long as the load lasts",
         Validity::Drift => "the numbers moved with time",
     }
 }
@@ -164,7 +163,7 @@ fn statistics(result: &LoadResult) -> Vec<String> {
     let names = result.metrics.keys().chain(&result.too_few).filter_map(|name| latency_name(name));
     let mut found: Vec<String> = names.map(|name| name.statistic.to_owned()).collect();
     // The median has two names.
-    found.retain(|statistic| statistic != "std" && statistic != "p50");
+    found.retain(|statistic| statistic != "std" && statistic != "p50" && is_shown(result, statistic));
     found.sort_by(|a, b| statistic_order(a).total_cmp(&statistic_order(b)));
     found.dedup();
     found
@@ -182,9 +181,9 @@ fn latencies(out: &mut String, result: &LoadResult, style: Style) {
         let of = |(short, _): &(&str, _)| result.intervals.contains_key(&format!("{statistic}_{short}_ms"));
         LATENCIES.iter().any(of)
     };
-    let intervals: Vec<(&str, &str)> = [("mean", "95 % of mean"), ("p99", "95 % of p99")]
+    let intervals: Vec<(&str, &str)> = [("mean", "95 % interval of mean"), ("p99", "95 % interval of p99")]
         .into_iter()
-        .filter(|(statistic, _)| has_interval(statistic))
+        .filter(|(statistic, _)| has_interval(statistic) && is_shown(result, statistic))
         .collect();
     columns.extend(intervals.iter().map(|(_, title)| number(title)));
     let row = |short: &str| {
@@ -244,6 +243,7 @@ fn differences(out: &mut String, result: &LoadResult, paired: &Paired, style: St
         Column { title: "metric", layout: Layout::Word },
         number("first"),
         number("second"),
+        number("of these"),
         number("change"),
         number("typical request"),
     ];
@@ -260,7 +260,7 @@ fn differences(out: &mut String, result: &LoadResult, paired: &Paired, style: St
             }
         };
         let values = row.values.map(value).into_iter();
-        let cells = values.chain([mean, typical].map(Cell::plain));
+        let cells = values.chain([bare(row.ratio()), mean, typical].map(Cell::plain));
         let name = match row.metric {
             "request_throughput" => "req/s".to_owned(),
             "output_throughput" => "tok/s".to_owned(),
@@ -274,7 +274,9 @@ fn differences(out: &mut String, result: &LoadResult, paired: &Paired, style: St
         style.paragraph(
             out,
             "  ",
-            "in brackets: 95 %, over slices of time for the mean, over pairs for the typical request",
+            "of these: by how much the second number is more than the first. change: of the mean over slices of time in which \
+             both were loaded whole, without the begin and the end of the window (a latency: over requests that both \
+             answered), so that it may differ from that. typical request: over pairs. In brackets: 95 % intervals",
         );
     }
     if found.iter().any(|row| against::is_dependent(row.found)) {

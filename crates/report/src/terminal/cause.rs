@@ -68,7 +68,7 @@ fn fix(fix: &Fix) -> String {
 fn whose(blame: Blame) -> &'static str {
     match blame {
         Blame::Shared => "every arm that got as far has it",
-        Blame::Arm => "the baseline hasn't it, so that it is this change's own",
+        Blame::Arm => "the baseline doesn't have it, so that it is this change's own",
         Blame::Infrastructure => "it speaks against the machine, not against a change",
         Blame::Unclear => "no other arm shows whose it is",
     }

@@ -10,7 +10,7 @@ use isobench_schema::load_checks::{
     SweepBy, SweepReport, SweepStep, TtftBias, WarmUp,
 };
 use isobench_schema::load_result::{
-    Goodput, Histogram, LoadFailures, LoadInterval, LoadResult, LoadSlice, Paired, ServerMetric, Validity,
+    Goodput, Histogram, InputCounter, LoadFailures, LoadInterval, LoadResult, LoadSlice, Paired, ServerMetric, Validity,
 };
 use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
 
@@ -115,6 +115,8 @@ pub(crate) fn result() -> LoadResult {
         tokenizer_digest: Some(Digest::of(b"tokenizer")),
         dataset_digest: None,
         counted_by: TokenCounter::TokenIds,
+        input_counted_by: Some(InputCounter::Usage),
+        percentiles: vec![50.0, 90.0, 95.0, 99.0],
         validity: Validity::Valid,
         metrics: metrics(),
         from_send: numbers(&[("mean_ttft_ms", 55.9), ("mean_e2el_ms", 688.4)]),

@@ -36,6 +36,8 @@ fn bare() -> LoadResult {
         tokenizer_digest: None,
         dataset_digest: None,
         counted_by: TokenCounter::TokenIds,
+        input_counted_by: Some(InputCounter::Usage),
+        percentiles: Vec::new(),
         validity: Validity::Valid,
         metrics: BTreeMap::from([("completed".to_owned(), 2.0)]),
         from_send: BTreeMap::new(),
@@ -64,7 +66,7 @@ fn bare() -> LoadResult {
 #[test]
 fn what_is_absent_is_not_written() {
     let text = format::to_line(&bare()).unwrap();
-    assert!(text.starts_with(r#"{"format":"isobench.load/1","urls":["http"#), "{text}");
+    assert!(text.starts_with(r#"{"format":"isobench.load/2","urls":["http"#), "{text}");
     for key in ["goodput", "audit", "halves", "paired", "series", "too_few", "flow", "full_loop", "sweep", "null"] {
         assert!(!text.contains(key), "{key} in {text}");
     }

@@ -3,7 +3,8 @@
 //! Latency ends with the stream. Tokens are the server's `usage` where it gives any, else the tokens that were asked for,
 //! which are credited also where fewer came; the client's own count is what is there called *retokenized*.
 
-use isobench_schema::workload::{Api, Arrival};
+use isobench_schema::task::OptionValue;
+use isobench_schema::workload::{Api, Arrival, Prompts, Workload};
 
 use super::writer::{Object, Value};
 use super::{PeerFacts, PeerView, keeps, max_concurrency, request_rate, since_start, statistics, ttft_s};
@@ -66,19 +67,53 @@ fn head(object: &mut Object, report: &LoadReport, facts: &PeerFacts) {
         | Arrival::Bursts { .. }
         | Arrival::AllAtOnce) => request_rate(other).map_or(Value::Unlimited, Value::Real),
     };
-    let input_tokens = workload.prompts.input_tokens();
-    let length = |tokens: Option<u32>| tokens.map_or(Value::Null, |tokens| Value::Count(u64::from(tokens)));
+    let random = random_lengths(workload);
     object.put("tag", Value::text(facts.label.as_deref()));
     object.put("backend", Value::Text(backend.to_owned()));
     object.put("dataset_name", Value::Text(facts.dataset.clone()));
     object.put("request_rate", request_rate);
     object.put("max_concurrency", max_concurrency(report));
     object.put("sharegpt_output_len", Value::Null);
-    object.put("random_input_len", length(input_tokens));
-    object.put("random_output_len", length(input_tokens.map(|_| workload.output_tokens)));
-    // There 1 means that every length is the one asked for.
-    object.put("random_range_ratio", input_tokens.map_or(Value::Null, |_| Value::Real(1.0)));
+    object.put("random_input_len", random.map_or(Value::Null, |[input, _]| Value::Count(input)));
+    object.put("random_output_len", random.map_or(Value::Null, |[_, output]| Value::Count(output)));
+    object.put(
+        "random_range_ratio",
+        random.and_then(|_| range_ratio(&workload.prompts)).map_or(Value::Null, Value::Real),
+    );
     object.put("server_info", Value::Null);
+}
+
+/// Returns the lengths asked of random prompts and their answers.
+fn random_lengths(workload: &Workload) -> Option<[u64; 2]> {
+    let asked = |name: &str| match option(&workload.prompts, name)? {
+        OptionValue::Whole(tokens) => u64::try_from(*tokens).ok(),
+        OptionValue::Switch(_) | OptionValue::Number(_) | OptionValue::Text(_) => None,
+    };
+    let input = match &workload.prompts {
+        Prompts::Words { input_tokens } | Prompts::TokenIds { input_tokens, .. } => u64::from(*input_tokens),
+        Prompts::Dataset { name, .. } if name == "random" => asked("input-len")?,
+        Prompts::Dataset { .. } => return None,
+    };
+    Some([input, asked("output-len").filter(|tokens| *tokens > 0).unwrap_or(u64::from(workload.output_tokens))])
+}
+
+/// Returns the ratio of the shortest length to the longest, as that client means it: there 1 says that all are as asked.
+fn range_ratio(prompts: &Prompts) -> Option<f64> {
+    let is_up_to = option(prompts, "range-meaning") == Some(&OptionValue::Text("up-to".to_owned()));
+    #[expect(clippy::cast_precision_loss, reason = "a ratio is 0 or 1 where it is whole")]
+    let given = match option(prompts, "random-range-ratio") {
+        None => return Some(1.0),
+        Some(OptionValue::Whole(ratio)) => *ratio as f64,
+        Some(OptionValue::Number(ratio)) => *ratio,
+        Some(OptionValue::Switch(_) | OptionValue::Text(_)) => return None,
+    };
+    Some(if is_up_to { given } else { (1.0 - given) / (1.0 + given) })
+}
+
+/// Returns an option of a dataset, by its name or the name that `random` gives it.
+fn option<'p>(prompts: &'p Prompts, name: &str) -> Option<&'p OptionValue> {
+    let Prompts::Dataset { options, .. } = prompts else { return None };
+    options.get(name).or_else(|| options.get(&format!("random-{name}")))
 }
 
 impl PeerView<'_> {

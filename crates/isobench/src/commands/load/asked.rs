@@ -24,7 +24,7 @@ use crate::load_defaults::{self, Defaults, Probe};
 /// The most requests that are prepared for a window of some length.
 const MOST_REQUESTS: u32 = 200_000;
 /// The fewest.
-const FEWEST_REQUESTS: u32 = 32;
+pub(super) const FEWEST_REQUESTS: u32 = 32;
 /// Datasets whose rows say how long answers are.
 const ROWS: [&str; 7] = ["sharegpt", "custom", "burstgpt", "azure", "mooncake", "timed", "timed_trace"];
 /// Datasets whose prompts are messages.
@@ -40,6 +40,8 @@ pub(super) struct Asked {
     pub(super) seed: u64,
     /// No request is begun later than this after the window's start.
     pub(super) duration: Option<Duration>,
+    /// Whether that alone bounds the load: how many requests are prepared was reckoned from a guess of the server's speed.
+    pub(super) is_by_time: bool,
     pub(super) warm_up: WarmUp,
     /// How long one request took alone, in seconds, where one was sent; and how long one of the load would at most.
     request_s: Option<f64>,
@@ -95,6 +97,7 @@ impl Asked {
             let message = "tokens can't be counted by a tokenizer that isn't given";
             return Err(CommandError::new(Exit::Usage, message).hint("give `--tokenizer DIR` too"));
         }
+        let mut is_by_time = args.workload.requests.is_none();
         let has_rows = matches!(&prompts, Prompts::Dataset { name, .. } if ROWS.contains(&name.as_str()));
         let output_tokens = match (api, args.workload.output_len) {
             (Api::Embeddings, _) => 1,
@@ -122,12 +125,14 @@ impl Asked {
             workload.requests = rows;
             // A trace says itself how long it lasts.
             duration_s = args.workload.duration;
+            is_by_time = false;
         }
         Ok(Self {
             workload,
             resources: resources.clone(),
             seed: args.workload.seed,
             duration: duration_s.map(Duration::from_secs_f64),
+            is_by_time,
             warm_up: args.measuring.warm_up,
             request_s,
             alone_s: request_s.map(|seconds| {
@@ -185,10 +190,15 @@ impl Asked {
 
 /// Returns the command's error for requests that can't be made, with the flag that helps.
 pub(super) fn unsendable(error: ScheduleError) -> CommandError {
+    let dir = "give `--tokenizer DIR`, the folder with the model's `tokenizer.json`";
     let needs_tokenizer = matches!(error, ScheduleError::Dataset(DatasetError::MissingTokenizer { .. }));
+    let needs_length = matches!(error, ScheduleError::Dataset(DatasetError::MissingLength { .. }));
     let error = CommandError::from_error(Exit::Usage, error);
     if needs_tokenizer {
-        return error.hint("give `--tokenizer DIR`, the folder with the model's `tokenizer.json`");
+        return error.hint(format!("{dir}; or leave `--dataset` and its options out: random words need none"));
+    }
+    if needs_length {
+        return error.hint(dir);
     }
     error
 }
@@ -247,8 +257,12 @@ fn requests_of_trace(args: &LoadArgs, workload: &Workload, resources: &Resources
 fn enough(arrival: &Arrival, seconds: f64, request_s: Option<f64>) -> u32 {
     let alone_s = request_s.unwrap_or(0.01).max(1e-3);
     let count = match arrival {
-        // Half as long again as alone, as a prompt may be in a cache.
-        Arrival::Closed { concurrency, .. } => f64::from(*concurrency) * (seconds / alone_s * 1.5 + 1.0),
+        // Half as long again as alone, as a prompt may be in a cache; and a power of two, so that datasets which are laid out
+        // for a number of requests are the same each time, though each time the server answers a little sooner or later.
+        Arrival::Closed { concurrency, .. } => {
+            let count = f64::from(*concurrency) * (seconds / alone_s * 1.5 + 1.0);
+            count.max(1.0).log2().ceil().exp2()
+        }
         Arrival::Open { rate_per_s, .. } | Arrival::Constant { rate_per_s } => rate_per_s * seconds * 1.2 + 50.0,
         Arrival::Bursts { size, period_s } => f64::from(*size) * (seconds / period_s + 1.0),
         Arrival::Stages { stages, .. } => {

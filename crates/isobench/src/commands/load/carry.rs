@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use isobench_analysis::load_checks::steady::{Steadiness, SteadyRules};
-use isobench_analysis::load_report::{LoadFacts, LoadReader, LoadReport, ReportOptions};
+use isobench_analysis::load_report::{LoadFacts, LoadReader, LoadReport, ReportOptions, are_by_usage};
 use isobench_analysis::validity::{LaunchRules, PromptCounts};
 use isobench_loadgen::cancel::{Cancel, StopCause};
 use isobench_loadgen::client::{Client, LoadError, LoadOptions, PhaseSummary};
@@ -19,6 +19,7 @@ use isobench_loadgen::schedule::prepared::Cache;
 use isobench_loadgen::scrape::Scraper;
 use isobench_runner::host::client_thread::Scheduling;
 use isobench_schema::failure::{Failure, FailureStage};
+use isobench_schema::ids::Digest;
 use isobench_schema::load_checks::{SteadyState, WarmUp};
 use isobench_schema::load_result::{LoadResult, Validity};
 use isobench_schema::measurement::MetricName;
@@ -30,6 +31,7 @@ use tokio::runtime::Runtime;
 use super::super::{Context, cache_folder};
 use super::asked::{Asked, unsendable};
 use super::counting::{Counting, TOKENIZER_TOLERANCE};
+use super::identity::{announced, identity};
 use super::outputs;
 use super::recording::Recording;
 use super::server::Server;
@@ -144,11 +146,12 @@ impl<'a> Carrier<'a> {
         let options = ReportOptions {
             rules: rules(asked),
             is_whole: asked.duration.is_none(),
+            prompts_by_usage: are_by_usage(&asked.workload, asked.resources.tokenizer.is_some()),
             percentiles: args.measuring.percentiles.0.clone(),
             objective: outputs::objective(args)?,
         };
         let clock = Clock::start();
-        let header = clock.header(asked.seed, schedules.digest());
+        let header = clock.header(asked.seed, identity(asked, &schedules)?);
         let recording = Recording::create(records, header, LoadReader::new(options));
         let recording = recording.map_err(|error| unwritable(records, error))?;
         let client = Client::new(server.target.clone(), load_options(args, asked), clock, limits.stop.clone());
@@ -168,9 +171,18 @@ impl<'a> Carrier<'a> {
         })
     }
 
-    /// Says how many rows of the dataset aren't sent.
+    /// Says how many rows of the dataset aren't sent, and how many are sent again.
     pub(super) fn say_left_out(&self) {
-        let rows = self.schedules.phase(Phase::Measure).left_out();
+        let schedule = self.schedules.phase(Phase::Measure);
+        if schedule.again() > 0 {
+            let rows = self.schedules.phase(Phase::Measure).entries().len() as u64 - schedule.again();
+            let ways = "a server may have them in its prefix cache; `--arrival trace` sends each row of a trace once, \
+                        `--dataset-option no-oversample=true` refuses to send rows again";
+            let message =
+                format!("the dataset's {rows} rows are sent again and again where the load needs more: {ways}");
+            self.context.terminal.status(&message);
+        }
+        let rows = schedule.left_out();
         if rows > 0 {
             let why =
                 "they have no tokens, or the dataset's options choose others, as `burstgpt-model` does with `GPT-4`";
@@ -229,7 +241,10 @@ impl<'a> Carrier<'a> {
             dataset_digest: self.schedules.phase(Phase::Measure).input().map(|input| input.digest.clone()),
             counted_by: self.asked.workload.counter,
         };
-        let reader = self.recording.finish().exit(Exit::Machine)?;
+        let mut reader = self.recording.finish().exit(Exit::Machine)?;
+        if self.limits.cause().is_some() {
+            reader.cut();
+        }
         let mut report = reader.finish(facts).exit(Exit::Error)?;
         report.result.warm_up = self.warmed_up;
         if let Some(cause) = self.limits.cause() {
@@ -238,7 +253,7 @@ impl<'a> Carrier<'a> {
         Ok(report)
     }
 
-    fn tokenizer_digest(&self) -> Result<Option<isobench_schema::ids::Digest>, CommandError> {
+    fn tokenizer_digest(&self) -> Result<Option<Digest>, CommandError> {
         let tokenizer = self.asked.resources.tokenizer.as_ref();
         tokenizer.map(|tokenizer| tokenizer.digest().cloned()).transpose().exit(Exit::Error)
     }
@@ -317,7 +332,8 @@ impl<'a> Carrier<'a> {
             return Ok(());
         }
         let url = &self.server.url;
-        self.context.terminal.status(&format!("{phase}: up to {} requests to {url}", schedule.entries().len()));
+        let announced = announced(self.asked, phase, schedule.entries().len());
+        self.context.terminal.status(&format!("{phase}: {announced} to {url}"));
         let meter =
             Arc::new(Mutex::new(LoadMeter::new(self.expected(phase, schedule.entries().len()), Instant::now())));
         let view = (!self.args.output.no_live).then(|| LoadView::start(self.context.terminal, Arc::clone(&meter)));
@@ -386,14 +402,16 @@ impl<'a> Carrier<'a> {
 /// Says of a load that it was stopped, which weighs more than what became of its numbers by that.
 pub(super) fn stopped(result: &mut LoadResult, cause: StopCause) {
     let class = cause.class();
-    if result.findings.first().is_none_or(|finding| finding.class != class) {
-        let message = match cause {
-            StopCause::Interrupted => "the load was interrupted before its end",
-            StopCause::WorkloadTimeout => "`--deadline` passed before the load's end",
-            StopCause::ServerDied => "the server ended before the load did",
-        };
-        result.findings.insert(0, Failure::new(FailureStage::Workload, class, message));
-    }
+    let why = match cause {
+        StopCause::Interrupted => "the load was interrupted before its end",
+        StopCause::WorkloadTimeout => "`--deadline` passed before the load's end",
+        StopCause::ServerDied => "the server ended before the load did",
+    };
+    let count = |name: &str| result.metrics.get(name).copied().unwrap_or(0.0);
+    let message = format!("{why}: the result holds the {} requests that had been answered", count("completed"));
+    // Those that were cut off are no failures of their own.
+    result.findings.retain(|finding| finding.class != class);
+    result.findings.insert(0, Failure::new(FailureStage::Workload, class, message));
     result.validity = Validity::of(&result.findings);
 }
 
@@ -424,6 +442,7 @@ fn unwritable(records: Option<&Path>, error: io::Error) -> CommandError {
     let Some(path) = records else { return CommandError::from_error(Exit::Machine, error) };
     let message = format!("failed to write the records to `{}`", path.display());
     CommandError { source: Some(error.into()), ..CommandError::new(Exit::Machine, message) }
+        .hint("give `--records` a file in a folder that you may write to, on a disk with room")
 }
 
 /// Returns the prepared requests: those that were prepared before for the same load, where the cache folder keeps them.

@@ -78,6 +78,10 @@ fn kind(path: &Path) -> Result<&'static str, CommandError> {
         return Err(CommandError { source: Some(error.into()), ..CommandError::new(Exit::Usage, message) });
     }
     let text = String::from_utf8_lossy(&start);
+    if text.trim().is_empty() {
+        let message = format!("the dataset `{}` is empty", path.display());
+        return Err(CommandError::new(Exit::Usage, message).hint("give a file with a row for each request"));
+    }
     let first = text.lines().next().unwrap_or_default();
     let found = match first {
         _ if first.contains("ContextTokens") => Some("azure"),

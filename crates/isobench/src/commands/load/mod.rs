@@ -8,6 +8,7 @@ mod asked;
 mod carry;
 mod counting;
 mod dataset;
+mod identity;
 mod outputs;
 mod probe;
 mod recording;
@@ -28,12 +29,14 @@ use carry::{Carrier, Limits};
 use server::Server;
 use tokio::runtime::Runtime;
 
+pub(crate) use outputs::writable;
+
 /// Runs the command.
 ///
 /// # Errors
 /// Returns what in the arguments makes no sense, what can't be reached, and what can't be written.
 pub(crate) fn run(args: &LoadArgs, context: Context) -> Result<Exit, CommandError> {
-    outputs::check(args)?;
+    outputs::check(args, context)?;
     let interrupted = interrupt::flag().exit(Exit::Machine)?;
     let deadline = Instant::now() + Duration::from_secs_f64(args.measuring.deadline);
     let limits = Limits::new(interrupted, deadline);

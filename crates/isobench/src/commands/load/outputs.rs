@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use isobench_analysis::load_report::LoadReport;
 use isobench_analysis::load_report::peers::PeerFacts;
 use isobench_analysis::objective::Objective;
+use isobench_loadgen::client::check_processors;
 use isobench_report::load::{csv, html, terminal};
 use isobench_report::terminal::Style;
 use isobench_schema::format;
@@ -27,9 +28,20 @@ const REQUESTS_CSV: &str = "requests.csv";
 ///
 /// # Errors
 /// Returns which file needs another one, or lies in a folder that isn't there.
-pub(super) fn check(args: &LoadArgs) -> Result<(), CommandError> {
+pub(super) fn check(args: &LoadArgs, context: Context) -> Result<(), CommandError> {
     objective(args)?;
     let output = &args.output;
+    if context.json && output.format.is_some() && output.out.is_none() {
+        let message = "`--json` and `--format` both write to standard output, which would hold two documents";
+        return Err(
+            CommandError::new(Exit::Usage, message).hint("give one of them a file: `--json FILE` or `--out FILE`")
+        );
+    }
+    if let Some(list) = &args.measuring.pin {
+        check_processors(&list.0).map_err(|error| {
+            CommandError::from_error(Exit::Usage, error).hint("give `--pin` processors that this machine lets it use")
+        })?;
+    }
     let needs_records = output.parquet.is_some() || output.csv.as_deref().is_some_and(is_by_request);
     if needs_records && output.records.is_none() {
         let message = "a table with a row for each request is made from their records, and none are kept";
@@ -67,7 +79,7 @@ pub(super) fn check(args: &LoadArgs) -> Result<(), CommandError> {
 }
 
 /// Checks that a file can be written.
-fn writable(file: &Path) -> Result<(), CommandError> {
+pub(crate) fn writable(file: &Path) -> Result<(), CommandError> {
     let refused = |why: &str| CommandError::new(Exit::Usage, format!("`{}` can't be written: {why}", file.display()));
     if file.is_dir() {
         return Err(refused("it is a folder"));
@@ -78,7 +90,8 @@ fn writable(file: &Path) -> Result<(), CommandError> {
     }
     let is_allowed =
         if file.exists() { access(file, Access::WRITE_OK) } else { access(folder, Access::WRITE_OK | Access::EXEC_OK) };
-    is_allowed.map_err(|error| refused(&io::Error::from(error).to_string()))
+    let hint = "give a file in a folder that you may write to";
+    is_allowed.map_err(|error| refused(&io::Error::from(error).to_string()).hint(hint))
 }
 
 /// Returns the files that are read.

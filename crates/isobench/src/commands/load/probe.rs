@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use isobench_loadgen::client::{Client, LoadOptions};
 use isobench_loadgen::clock::Clock;
+use isobench_loadgen::get::served;
 use isobench_loadgen::schedule::{Resources, Schedule};
 use isobench_schema::record::{Phase, RequestRecord};
 use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
 use tokio::runtime::Runtime;
 
 use super::carry::Limits;
-use super::server::Server;
+use super::server::{DISCOVERY, Server};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::load_defaults::Probe;
 
@@ -24,6 +25,9 @@ const OUTPUT_TOKENS: u32 = 8;
 /// What a server says to a path or a field that it doesn't know.
 const UNKNOWN_PATH: [u16; 2] = [404, 405];
 
+/// The most models that are named.
+const LISTED: usize = 5;
+
 /// What the request showed.
 pub(super) struct Probed {
     /// The first interface that answered.
@@ -34,7 +38,7 @@ pub(super) struct Probed {
 /// Asks the interfaces of `apis`, one after the other, until one answers.
 ///
 /// # Errors
-/// Returns what the last one said if none answers.
+/// Returns the most telling answer if none is one.
 pub(super) fn probe(
     server: &Server,
     apis: &[Api],
@@ -43,7 +47,7 @@ pub(super) fn probe(
     runtime: &Runtime,
 ) -> Result<Probed, CommandError> {
     let asking = Asking { server, timeout: timeout.min(PATIENCE), limits, runtime };
-    let mut said = String::new();
+    let mut said: Vec<(Option<u16>, String)> = Vec::new();
     for &api in apis {
         // Servers that don't know the field for token ids may refuse it.
         for counter in [TokenCounter::TokenIds, TokenCounter::Usage, TokenCounter::Whitespace] {
@@ -51,21 +55,25 @@ pub(super) fn probe(
             if is_answer(&record) {
                 return Ok(Probed { api, probe: seen(server, &record) });
             }
-            said = record.failure.map_or_else(String::new, |failure| server.masked(&failure.message));
+            let told = record.failure.map_or_else(String::new, |failure| server.masked(&failure.message));
+            said.push((record.status, told));
             match record.status {
                 // The same would be said to every other request.
-                None | Some(200 | 401 | 403) => return Err(unanswered(server, &said)),
+                None | Some(200 | 401 | 403) => return Err(asking.unanswered(&said)),
                 Some(status) if UNKNOWN_PATH.contains(&status) => break,
                 Some(_) => {}
             }
         }
     }
-    Err(unanswered(server, &said))
+    Err(asking.unanswered(&said))
 }
 
-fn unanswered(server: &Server, said: &str) -> CommandError {
-    let message = format!("`{}` answers no request for the model `{}`: {said}", server.url, server.target.model());
-    CommandError::new(Exit::Usage, message).hint("check the URL, `--model`, `--api` and the key in `--api-key-env`")
+/// Returns the answer that tells most: one that names the model, else the first that isn't only of an unknown path, else the
+/// first. What was said last may be of an interface that the server doesn't have.
+fn most_telling<'s>(said: &'s [(Option<u16>, String)], model: &str) -> &'s str {
+    let names_model = said.iter().find(|(_, told)| told.contains(model));
+    let is_known = |(status, _): &&(Option<u16>, String)| status.is_none_or(|status| !UNKNOWN_PATH.contains(&status));
+    names_model.or_else(|| said.iter().find(is_known)).or_else(|| said.first()).map_or("", |(_, told)| told.as_str())
 }
 
 /// Returns whether the server did what was asked, whether its tokens could be counted or not.
@@ -95,6 +103,21 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
+    /// Returns the error that no request was answered, and what the server serves if it serves another model.
+    fn unanswered(&self, said: &[(Option<u16>, String)]) -> CommandError {
+        let (url, model) = (&self.server.url, self.server.target.model());
+        let message = format!("`{url}` answers no request for the model `{model}`: {}", most_telling(said, model));
+        let list = self.limits.over(served(self.server.target.endpoint(), DISCOVERY.min(self.timeout)));
+        let listed = self.runtime.block_on(list).ok().and_then(Result::ok).unwrap_or_default();
+        let names: Vec<String> = listed.iter().take(LISTED).map(|served| format!("`{}`", served.model)).collect();
+        let hint = if names.is_empty() || listed.iter().any(|served| served.model == model) {
+            "check the URL, `--model`, `--api` and the key in `--api-key-env`".to_owned()
+        } else {
+            format!("the server lists {}: give one of them with `--model`, or leave it out", names.join(", "))
+        };
+        CommandError::new(Exit::Usage, message).hint(hint)
+    }
+
     fn ask(&self, api: Api, counter: TokenCounter) -> Result<RequestRecord, CommandError> {
         let Self { server, timeout, limits, runtime } = self;
         let workload = Workload {
@@ -122,5 +145,25 @@ impl Asking<'_> {
         });
         runtime.block_on(limits.over(sent))?.exit(Exit::Machine)?;
         answered.ok_or_else(|| CommandError::new(Exit::Error, "the first request has no record"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_about_the_model_tells_more_than_one_about_a_path() {
+        let said = |all: &[(u16, &str)]| {
+            all.iter().map(|(status, told)| (Some(*status), (*told).to_owned())).collect::<Vec<_>>()
+        };
+        let check = |all: &[(u16, &str)], expected: &str| assert_eq!(most_telling(&said(all), "nosuch"), expected);
+        check(
+            &[(404, "The model `nosuch` does not exist"), (404, "no"), (404, "none")],
+            "The model `nosuch` does not exist",
+        );
+        check(&[(404, "no"), (400, "a field is unknown"), (404, "none")], "a field is unknown");
+        check(&[(404, "no"), (405, "none")], "no");
+        check(&[], "");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use isobench_loadgen::get::{DiscoverModelError, Served, discover};
-use isobench_loadgen::target::{Endpoint, HttpVersion, Manner, Target};
+use isobench_loadgen::target::{Endpoint, HttpVersion, Manner, ParseTargetError, Target};
 use isobench_loadgen::tls::Trust;
 use tokio::runtime::Runtime;
 
@@ -12,7 +12,7 @@ use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::load_args::{DEFAULT_KEY_ENV, LoadArgs, ServerArgs};
 
 /// How long the server may take to name its model.
-const DISCOVERY: Duration = Duration::from_secs(30);
+pub(super) const DISCOVERY: Duration = Duration::from_secs(30);
 
 /// A server that can be loaded.
 #[derive(Debug, Clone)]
@@ -74,7 +74,15 @@ fn endpoint(args: &ServerArgs, url: &str) -> Result<Endpoint, CommandError> {
         (None, false) => Trust::System,
     };
     let http = if args.http2 { HttpVersion::Http2 } else { HttpVersion::Auto };
-    let endpoint = Endpoint::parse_with(url, &Manner { http, trust }).exit(Exit::Usage)?;
+    let endpoint = Endpoint::parse_with(url, &Manner { http, trust }).map_err(|error| {
+        let is_unknown = matches!(error, ParseTargetError::Unresolved { .. });
+        let error = CommandError::from_error(Exit::Usage, error);
+        if is_unknown {
+            error.hint("check the host's name in the URL, and that this machine can look names up")
+        } else {
+            error
+        }
+    })?;
     match &args.unix {
         Some(path) => endpoint.through(path.clone()).exit(Exit::Usage),
         None => Ok(endpoint),
@@ -93,7 +101,16 @@ fn headers(args: &ServerArgs) -> Vec<(String, String)> {
 }
 
 fn unknown_model(url: &str, error: DiscoverModelError) -> CommandError {
+    let told: Vec<String> =
+        std::iter::successors(Some(&error as &(dyn std::error::Error + 'static)), |error| error.source())
+            .map(ToString::to_string)
+            .collect();
+    let is_plain = told.iter().any(|cause| cause.contains("plain http"));
+    let hint = if is_plain {
+        "if the server speaks plain HTTP, give its URL with `http://`"
+    } else {
+        "is the server up? `--model NAME` asks for a model without this question"
+    };
     let error = CommandError::from_error(Exit::Usage, error);
-    CommandError { message: format!("`{url}`: {}", error.message), ..error }
-        .hint("is the server up? `--model NAME` asks for a model without this question")
+    CommandError { message: format!("`{url}`: {}", error.message), ..error }.hint(hint)
 }

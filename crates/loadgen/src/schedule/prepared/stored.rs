@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use crate::schedule::bodies::{Bodies, Span};
 use crate::schedule::{Entry, Input, Pace, Schedule, Schedules};
 
-const MARK: &[u8; 20] = b"isobench prepared 1\n";
+const MARK: &[u8; 20] = b"isobench prepared 2\n";
 const HEAD: usize = MARK.len() + 8 + 8 + 32;
 
 /// Bytes of an entry.
@@ -47,6 +47,7 @@ struct Described {
     bytes: u64,
     input: Option<Input>,
     left_out: u64,
+    again: u64,
     digest: Digest,
 }
 
@@ -65,6 +66,7 @@ pub(super) fn write(schedules: &Schedules, file: &mut File) -> io::Result<()> {
             bytes: schedule.bodies.length(),
             input: schedule.input.clone(),
             left_out: schedule.left_out,
+            again: schedule.again,
             digest: schedule.digest.clone(),
         })
         .collect();
@@ -130,6 +132,7 @@ pub(super) fn read(file: File) -> io::Result<Schedules> {
             bodies,
             input: one.input,
             left_out: one.left_out,
+            again: one.again,
             digest: one.digest,
         })
     })

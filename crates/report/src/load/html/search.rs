@@ -25,7 +25,7 @@ pub(super) fn section(found: &SweepReport) -> Markup {
                     th scope="col" { "shows" }
                     @for title in ["req/s", "output tok/s", "mean TTFT ms", "mean TPOT ms", "Little's law"] { th.number scope="col" { (title) } }
                 } }
-                tbody { @for one in &found.steps {
+                tbody { @for one in sorted(found) {
                     @let (word, tone) = step(one.state);
                     tr {
                         th.number scope="row" { (level_name(one.level)) }
@@ -40,6 +40,13 @@ pub(super) fn section(found: &SweepReport) -> Markup {
             } }
         }
     }
+}
+
+/// Returns the steps from the lowest level to the highest.
+fn sorted(found: &SweepReport) -> Vec<&SweepStep> {
+    let mut steps: Vec<&SweepStep> = found.steps.iter().collect();
+    steps.sort_by(|a, b| a.level.total_cmp(&b.level));
+    steps
 }
 
 fn law(found: LittlesLaw) -> Markup {
@@ -59,7 +66,7 @@ fn plot(found: &SweepReport) -> Markup {
     let y = Scale::from_zero(found.steps.iter().map(throughput).fold(0.0, f64::max));
     let (Some(x), Some(y)) = (x, y) else { return html! {} };
     let spot = |step: &SweepStep| (x.place(step.level.log10()), BOTTOM - y.place(throughput(step)) * (BOTTOM - TOP));
-    let line: Vec<(f64, f64)> = found.steps.iter().map(spot).map(|(x, y)| (x * WIDTH, y)).collect();
+    let line: Vec<(f64, f64)> = sorted(found).into_iter().map(spot).map(|(x, y)| (x * WIDTH, y)).collect();
     let caption = format!("{unit} by level");
     html! {
         figure {

@@ -29,8 +29,11 @@ impl SweepLevel<'_> {
     }
 }
 
-/// Returns the section: two plots and the table.
+/// Returns the section: two plots and the table, from the lowest level to the highest, in whatever order they were run.
 pub(super) fn section(levels: &[SweepLevel<'_>]) -> Markup {
+    let mut levels = levels.to_vec();
+    levels.sort_by(|a, b| a.level.total_cmp(&b.level));
+    let levels = levels.as_slice();
     let name = levels.first().map_or("level", |level| level.name);
     html! {
         section {
@@ -39,6 +42,8 @@ pub(super) fn section(levels: &[SweepLevel<'_>]) -> Markup {
                 (plot(levels, "ttft", "median and p99 TTFT in ms"))
                 (plot(levels, "tpot", "median and p99 TPOT in ms"))
             }
+            p { "Throughputs here are of each level's whole window, with the ramp at its begin and the drain at its end. Those of the "
+                "search above are of the stretch in which the load was whole, and so a little higher." }
             div.scroll { table.values {
                 thead { tr {
                     th.number scope="col" { (name) }
@@ -69,7 +74,10 @@ fn plot(levels: &[SweepLevel<'_>], latency: &str, caption: &str) -> Markup {
         };
         levels.iter().filter_map(spot).collect::<Vec<(f64, f64, f64)>>()
     };
-    let curves = [("c1", "median", of("median")), ("c2", "p99", of("p99"))];
+    let mut curves = vec![("c1", "median", of("median")), ("c2", "p99", of("p99"))];
+    // What no level has requests enough for has no curve, and no key.
+    curves.retain(|(_, _, spots)| !spots.is_empty());
+    let caption = if curves.len() == 1 { caption.replace(" and p99", "") } else { caption.to_owned() };
     let all = || curves.iter().flat_map(|(_, _, spots)| spots);
     let x = Scale::from_zero(all().map(|spot| spot.0).fold(0.0, f64::max));
     // The names of the levels stand below their points.

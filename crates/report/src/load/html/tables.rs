@@ -4,7 +4,7 @@ use isobench_schema::load_checks::{AgainstProcess, Pacing};
 use isobench_schema::load_result::{LoadInterval, LoadResult};
 use maud::{Markup, html};
 
-use crate::load::rows::{LATENCIES, latency_name, statistic_order};
+use crate::load::rows::{LATENCIES, is_shown, latency_name, statistic_order};
 use crate::load::terminal::{arrival, too_few};
 use crate::load::{checks, sent, server as says};
 use crate::number::significant;
@@ -19,7 +19,7 @@ pub(super) fn latencies(result: &LoadResult) -> Markup {
     let names = || result.metrics.keys().chain(&result.too_few).filter_map(|name| latency_name(name));
     let mut statistics: Vec<String> = names().map(|name| name.statistic.to_owned()).collect();
     // The median has two names.
-    statistics.retain(|statistic| statistic != "p50");
+    statistics.retain(|statistic| statistic != "p50" && is_shown(result, statistic));
     statistics.sort_by(|a, b| statistic_order(a).total_cmp(&statistic_order(b)));
     statistics.dedup();
     let has = |place: usize| names().any(|name| name.latency == place);
@@ -196,7 +196,7 @@ pub(super) fn workload(result: &LoadResult) -> Markup {
                     dt { "further fields" }
                     dd { @for (key, value) in &load.extra_body { code { bdi { (clean(key)) ": " (clean(&value.to_string())) } } " " } }
                 }
-                dt { "tokens counted by" } dd { (result.counted_by) }
+                dt { "tokens counted by" } dd { (result.counted_by) ", those of prompts by " (sent::input_counter(result)) }
                 dt { "seed" } dd { (result.seed) }
                 dt { "digest of the load" } dd { code { (result.workload_digest) } }
                 @for (name, digest) in digests { @if let Some(digest) = digest { dt { "digest of the " (name) } dd { code { (digest) } } } }
