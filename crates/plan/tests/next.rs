@@ -215,7 +215,9 @@ fn a_task_ends_after_its_first_block_where_the_plan_leaves_no_two_arms_to_compar
             if let Some(EventKind::BlockEnded { charged, .. }) = kinds.last_mut().filter(|_| block == first) {
                 *charged = short.iter().map(|arm| (arm.parse().unwrap(), failure(class))).collect();
             }
-            kinds.into_iter().for_each(|kind| progress.apply(&event(0, kind)));
+            for kind in kinds {
+                progress.apply(&event(0, kind));
+            }
         }
         progress.stop(id)
     };
