@@ -51,7 +51,7 @@ fn is_infrastructure(failure: &Failure) -> bool {
 /// Returns whether a new attempt would end in the same failure.
 fn repeats(failure: &Failure) -> bool {
     let settled = failure.class.is_settled_before_launch() && !failure.transient;
-    settled || failure.class.is_of_plan()
+    settled || failure.class.is_fault_of_plan()
 }
 
 #[cfg(test)]

@@ -194,10 +194,10 @@ pub(crate) struct PlanArgs {
     pub(crate) dataset: PathBuf,
     #[command(flatten)]
     pub(crate) choice: ChoiceArgs,
-    /// The folder that `plan.json` and `facts.json` are written to.
-    #[arg(long, value_name = "DIR", default_value = "isobench-plan")]
-    pub(crate) out: PathBuf,
-    /// Write nothing.
+    /// Write `plan.json` and `facts.json` to this folder, for `isobench run DIR`; without it nothing is written.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write nothing, whatever `--out` says.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Tell the whole story of one task: its name, its commit, or the beginning of one.
@@ -236,8 +236,8 @@ pub(crate) struct LintArgs {
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The rule's id, such as `option-refused`, the reason of an exclusion, such as `not-chosen`, or a signature or class of
-    /// failures, such as `B1` or `disk-full`.
+    /// The rule's id, such as `option-refused`, the reason of an exclusion, such as `not-chosen`, a signature or class of
+    /// failures, such as `B1` or `window-too-short`, or a verdict, standing or deviation, such as `nothing-to-beat`.
     pub(crate) rule: Option<String>,
 }
 

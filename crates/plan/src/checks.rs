@@ -148,6 +148,11 @@ fn server(task: &Task) -> Vec<Fault> {
         }
         EngineKind::Generic | EngineKind::Vllm | EngineKind::Sglang => {}
     }
+    if !server.command.is_empty() && !server.command.iter().any(|word| word.contains("{port}")) {
+        let message = "`server.command` has no `{port}`: each launch listens on a free port that it is given; add for \
+                       example `\"--port\", \"{port}\"`";
+        faults.push(("server.command", message.to_owned()));
+    }
     if !server.health.starts_with('/') {
         faults.push(("server.health", format!("`server.health` must start with `/`, found `{}`", server.health)));
     }

@@ -131,12 +131,12 @@ pub(crate) fn arms_chosen(asked: &[ArmId], run: &[ArmId]) -> Option<Deviation> {
 
 /// Returns the deviation of a run of the baseline against itself.
 pub(crate) fn baseline_against_itself(task: &Task) -> Deviation {
-    let asked = task.human.as_ref().map_or_else(|| "no human arm".to_owned(), |human| format!("human at {human}"));
+    let asked = task.human.as_ref().map_or_else(|| "no human arm".to_owned(), |human| format!("the commit `{human}`"));
     deviation(
         DeviationKind::Override,
         "human",
         &asked,
-        format!("human at {}, the baseline", task.baseline),
+        format!("the baseline `{}` once more", task.baseline),
         "the baseline is run against itself to show the noise; agents are left out",
     )
 }

@@ -91,12 +91,13 @@ pub(crate) fn commit(facts: &Facts, repository: &str, revision: &Revision) -> Re
     match facts.revisions.get(repository).and_then(|revisions| revisions.get(revision.as_str())) {
         Some(ResolvedRevision::Found { commit }) => Ok(commit.clone()),
         Some(ResolvedRevision::Missing { failure }) => {
-            let reason = if failure.class == FailureClass::RepositoryUnavailable {
-                ExclusionReason::RepositoryUnavailable
+            let (reason, next) = if failure.class == FailureClass::RepositoryUnavailable {
+                let next = "; `repository` must be a URL or a folder, relative to the task's own";
+                (ExclusionReason::RepositoryUnavailable, next)
             } else {
-                ExclusionReason::RevisionNotFound
+                (ExclusionReason::RevisionNotFound, "")
             };
-            Err((reason, format!("revision `{revision}` of `{repository}`: {}", failure.message)))
+            Err((reason, format!("revision `{revision}` of `{repository}`: {}{next}", failure.message)))
         }
         None => {
             let message = format!("revision `{revision}` of `{repository}` was not looked up for these facts");

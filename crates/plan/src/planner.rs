@@ -302,7 +302,24 @@ impl Planning<'_> {
             }
             return Ok(None);
         }
+        if let Some(exclusion) = self.nothing_to_compare(&built, &not_run) {
+            self.exclusions.push(exclusion);
+            return Ok(None);
+        }
         self.planned(built, (not_run, &commits), deviations, inputs).map(Some)
+    }
+
+    /// Returns the exclusion of the task if arms that were asked for are left out, and none is left to compare another with.
+    fn nothing_to_compare(&self, built: &Arms, not_run: &[ArmId]) -> Option<Exclusion> {
+        let is_alone = arms::contrasts(&built.arms).is_empty() && not_run.is_empty();
+        let mut left_out = self.exclusions.iter().filter(|left| left.reason != ExclusionReason::NotChosen);
+        let first = left_out.next().filter(|_| is_alone && !self.options.design.negative_control)?;
+        let arm =
+            first.arm.as_ref().map_or_else(String::new, |arm| format!("; `{arm}` is left out: {}", first.message));
+        let left: Vec<String> = built.arms.iter().map(|planned| format!("`{}`", planned.arm)).collect();
+        let id = &self.task.id;
+        let message = format!("task `{id}` has nothing left to compare but {}{arm}", left.join(", "));
+        Some(exclude::task(id, (first.reason, message)))
     }
 
     /// Notes each arm that the task names and the choice doesn't.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_schema::block::{BlockLaunch, BlockSpec};
 use isobench_schema::event::{BlockEnd, Event, EventKind};
-use isobench_schema::failure::{Charge, Failure};
+use isobench_schema::failure::{Charge, Failure, FailureClass};
 use isobench_schema::ids::{ArmId, BlockId, EnvironmentId, RunId, TaskId};
 use isobench_schema::outcome::{LaunchRecord, Outcome};
 use isobench_schema::plan::{Plan, PlannedBlock, PlannedTask, UnknownDesignError};
@@ -31,6 +31,8 @@ struct TaskProgress {
     settled: BTreeMap<EnvironmentId, Failure>,
     /// In how many complete blocks each arm failed by itself, with the last such failure.
     failed: BTreeMap<ArmId, (u32, Failure)>,
+    /// What the plan is at fault for, where the first complete block had no two arms left to compare for it.
+    at_fault: Option<FailureClass>,
     /// Milliseconds that launches of complete blocks took.
     launches_ms: f64,
     /// Milliseconds that launches of all attempts took.
@@ -47,8 +49,12 @@ impl TaskProgress {
         if !self.complete.insert(block) {
             return;
         }
-        let mut baseline_failed = charged.get(&ArmId::Baseline).is_some_and(|failure| !failure.is_confirmable());
-        for (arm, failure) in charged {
+        if self.complete.len() == 1 {
+            self.at_fault = fault_of_plan(launches, charged);
+        }
+        let mut baseline_failed = false;
+        for (arm, failure) in charged.iter().filter(|(_, failure)| !failure.class.is_fault_of_plan()) {
+            baseline_failed |= *arm == ArmId::Baseline && !failure.is_confirmable();
             self.count_failure(arm, failure);
         }
         self.launches_ms += launches_ms(launches);
@@ -96,6 +102,9 @@ impl TaskProgress {
         if failed >= FAILED_BLOCKS {
             return Some(TaskStop::BaselineFailed { failed });
         }
+        if let Some(class) = self.at_fault {
+            return Some(TaskStop::PlanAtFault { class });
+        }
         self.ended.then_some(TaskStop::Decided { looks: self.looks })
     }
 
@@ -113,6 +122,12 @@ pub enum TaskStop {
     BaselineFailed {
         /// Complete blocks in which it failed.
         failed: u32,
+    },
+    /// The plan asks for what can't be measured: in the first complete block no two arms could be compared for it, and more
+    /// blocks would only repeat that.
+    PlanAtFault {
+        /// What the plan is at fault for.
+        class: FailureClass,
     },
     /// A look left nothing to decide.
     Decided {
@@ -358,6 +373,16 @@ impl Progress {
         let complete = self.blocks_complete(task);
         (complete > 0 && progress.launches_ms > 0.0).then(|| progress.launches_ms / 1000.0 / f64::from(complete))
     }
+}
+
+/// Returns what the plan is at fault for in a complete block, if that leaves no two of its arms to compare. An arm that
+/// failed otherwise may be measured in the next block, so it is left.
+fn fault_of_plan(launches: &[LaunchRecord], charged: &BTreeMap<ArmId, Failure>) -> Option<FailureClass> {
+    let fault = |arm: &ArmId| charged.get(arm).map(|failure| failure.class).filter(|class| class.is_fault_of_plan());
+    let left: Vec<&ArmId> =
+        launches.iter().map(|record| &record.launch.arm).filter(|arm| fault(arm).is_none()).collect();
+    let can_compare = left.len() >= 2 && left.iter().any(|arm| matches!(arm, ArmId::Baseline | ArmId::Human));
+    charged.keys().find_map(fault).filter(|_| !can_compare)
 }
 
 /// Returns how long launches took together, in milliseconds.

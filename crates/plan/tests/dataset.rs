@@ -81,7 +81,7 @@ python-path = ["."]
 modules = ["vllm"]
 allow-binary-patch = true
 [server]
-command = ["vllm", "serve"]
+command = ["vllm", "serve", "--port={port}"]
 options = {max-model-len = 2048, enforce-eager = true, gpu-memory-utilization = 0.5, dtype = "bfloat16"}
 environment = {A = "1"}
 pass-environment = ["HF_TOKEN"]
@@ -211,12 +211,12 @@ fn a_wrong_value_names_key_and_line() {
             "17: `workload.arrival.concurrency` must be a whole number of at least 1, found 0",
         ),
         (
-            "command = [\"{python}\", \"-m\", \"tinyserve\"]",
+            "command = [\"{python}\", \"-m\", \"tinyserve\", \"{port}\"]",
             "command = \"x\"",
             "11: `server.command` must be a list of strings, found a string",
         ),
         (
-            "command = [\"{python}\", \"-m\", \"tinyserve\"]",
+            "command = [\"{python}\", \"-m\", \"tinyserve\", \"{port}\"]",
             "command = [\"x\", 1]",
             "11: `server.command` must be a list of strings, found a whole number in it",
         ),
@@ -332,7 +332,7 @@ fn an_engine_that_cannot_be_served_as_asked_is_a_problem() {
     let prompts = "prompts = {kind = \"words\", input-tokens = 32}";
     for (from, to, expected) in [
         (
-            "command = [\"{python}\", \"-m\", \"tinyserve\"]\n",
+            "command = [\"{python}\", \"-m\", \"tinyserve\", \"{port}\"]\n",
             "",
             "10: `server.command` is empty, and the engine `generic` has none",
         ),

@@ -225,6 +225,37 @@ fn an_arm_that_is_only_hard_to_believe_keeps_its_blocks() {
     }
 }
 
+#[test]
+fn a_task_ends_after_its_first_block_where_the_plan_leaves_no_two_arms_to_compare() {
+    let plan = sample();
+    let id = &plan.tasks.first().unwrap().id;
+    let class = FailureClass::WindowTooShort;
+    let stop = |short: &[&str], first: usize| {
+        let mut progress = Progress::new(run());
+        for block in 0..=first {
+            let Next::Block(spec) = progress.next(&plan).unwrap() else { panic!("nothing to run") };
+            let mut kinds = events(&spec, Fate::Complete);
+            if let Some(EventKind::BlockEnded { charged, .. }) = kinds.last_mut().filter(|_| block == first) {
+                *charged = short.iter().map(|arm| (arm.parse().unwrap(), failure(class))).collect();
+            }
+            for kind in kinds {
+                progress.apply(&event(0, kind));
+            }
+        }
+        progress.stop(id)
+    };
+    let arms: Vec<String> = plan.tasks[0].arms.iter().map(|planned| planned.arm.to_string()).collect();
+    let arms: Vec<&str> = arms.iter().map(String::as_str).collect();
+    assert!(arms.len() > 2, "{arms:?}");
+    let at_fault = Some(TaskStop::PlanAtFault { class });
+    assert_eq!(stop(&arms, 0), at_fault);
+    let all_but = |left: &str| arms.iter().copied().filter(|arm| *arm != left).collect::<Vec<_>>();
+    assert_eq!(stop(&all_but("baseline"), 0), at_fault);
+    // Two arms are left to compare, or earlier blocks could be compared.
+    assert_eq!(stop(&["human"], 0), None);
+    assert_eq!(stop(&arms, 1), None);
+}
+
 /// Returns a plan of two tasks with looks after 6 and 12 blocks.
 fn two_tasks() -> Plan {
     // Nothing but start and stop is foreseen: 4 s for a launch, which then takes 2 s.

@@ -267,7 +267,7 @@ fn what_cannot_run_is_excluded_with_its_reason() {
     check_exclusion(
         SAMPLE,
         |facts| missing(facts, "before", FailureClass::RepositoryUnavailable),
-        "task repository-unavailable: revision `before` of `/data/set/repo`: it is gone",
+        "task repository-unavailable: revision `before` of `/data/set/repo`: it is gone; `repository` must be a URL or a folder, relative to the task's own",
         &[],
     );
     check_exclusion(
@@ -290,6 +290,26 @@ fn what_cannot_run_is_excluded_with_its_reason() {
         &[],
     );
     assert_eq!(task(&plan(&read_task(&weights, &[]))).inputs.keys().collect::<Vec<_>>(), ["/data/set/t/weights"]);
+}
+
+#[test]
+fn a_task_with_nothing_left_to_compare_is_not_run() {
+    let dataset = read_task(SAMPLE, &[]);
+    let mut facts = facts(&dataset);
+    missing(&mut facts, "after", FailureClass::RevisionNotFound);
+    let with_arms = |arms: &[&str]| {
+        let choice = Choice { arms: arms.iter().map(|name| arm(name)).collect(), ..Choice::default() };
+        planner::plan(&dataset, &facts, &PlanOptions { choice, ..options() }, &EvenLevels).expect("a plan")
+    };
+    let alone = with_arms(&["baseline", "human"]);
+    assert!(alone.tasks.is_empty());
+    let why = exclusions(&alone);
+    let expected = "task revision-not-found: task `sample` has nothing left to compare but `baseline`; `human` is left out: \
+                    revision `after` of `/data/set/repo`: it is gone";
+    assert!(why.iter().any(|line| line == expected), "{why:?}");
+    // What was asked for alone is run alone.
+    assert_eq!(arms(task(&with_arms(&["baseline"]))), ["baseline"]);
+    assert_eq!(arms(task(&with_arms(&["baseline", "human", "agent:fast"]))), ["baseline", "agent:fast"]);
 }
 
 #[test]
@@ -380,7 +400,7 @@ fn the_baseline_can_be_run_against_itself() {
     assert_eq!(task.not_run, []);
     assert_eq!(task.contrasts.len(), 1);
     let deviation = task.deviations.first().unwrap();
-    assert_eq!((deviation.kind, deviation.run.as_str()), (DeviationKind::Override, "human at before, the baseline"));
+    assert_eq!((deviation.kind, deviation.run.as_str()), (DeviationKind::Override, "the baseline `before` once more"));
 }
 
 #[test]

@@ -109,7 +109,11 @@ impl StandingWord {
             }
             Standing::NothingToBeat => ("the human commit gained nothing, so the task can't rank agents", Tone::Absent),
             Standing::NotMeasured => ("the baseline or the human arm couldn't be measured", Tone::Absent),
-            Standing::NotAsked => ("it was run without a baseline or without a human arm", Tone::Absent),
+            Standing::NotAsked => (
+                "no human commit was compared with the baseline: none was asked for, the plan left one out, or the baseline was run \
+                 against itself",
+                Tone::Absent,
+            ),
         };
         Self { word: standing.as_str(), meaning, tone }
     }

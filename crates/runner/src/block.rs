@@ -21,6 +21,7 @@ use crate::environment::KnownTrees;
 use crate::host::client_thread::Scheduling;
 use crate::host::reaper::{self, Reaper, UnkillableError};
 use crate::host::removal;
+use crate::host::shared_folders::LAUNCH_PREFIX;
 use crate::launch::{self, Folders, LaunchContext};
 use crate::lease::{Lease, LeaseError};
 use crate::sink::{Sink, SinkError};
@@ -277,7 +278,7 @@ fn make_tmp(marker: &str) -> Result<tempfile::TempDir, RunBlockError> {
 }
 
 fn tmp_prefix(marker: &str) -> String {
-    format!("ib-{marker}-")
+    format!("{LAUNCH_PREFIX}{marker}-")
 }
 
 /// Removes the temporary folders that launches of the run have left when it was killed. Nothing of it may run any more.

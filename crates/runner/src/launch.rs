@@ -419,8 +419,8 @@ fn shared_folders(before: &Snapshot) -> Option<Failure> {
     if appeared.is_empty() {
         return None;
     }
-    let message =
-        "new entries stand in folders that all launches share; without isolation it isn't known whose they are";
+    let message = "new entries stand in folders that all launches share; without isolation it isn't known whose they are, so \
+                   that nothing is charged for them";
     let lines: Vec<EvidenceLine> = appeared.into_iter().take(20).collect();
     Some(Failure::new(FailureStage::Workload, FailureClass::SharedFolderWritten, message).with_evidence(lines))
 }

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use crate::host::process_table;
+
 /// Where leases are kept unless it is said otherwise: one place for all users of the machine.
 pub const DEFAULT_FOLDER: &str = "/tmp/isobench-leases";
 /// The variable that names another folder.
@@ -220,7 +222,14 @@ fn holder(file: &mut File) -> String {
     let mut text = String::new();
     let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(100).read_to_string(&mut text));
     let text = text.trim();
-    if text.is_empty() { "another run".to_owned() } else { text.to_owned() }
+    if text.is_empty() {
+        return "another run".to_owned();
+    }
+    let process = text.strip_prefix("process ").and_then(|id| id.parse().ok());
+    match process.and_then(process_table::command_line) {
+        Some(command) => format!("{text}, `{command}`,"),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -238,7 +247,9 @@ mod tests {
         let mut holder = String::new();
         let second = Lease::take(folder.path(), "cpu", NOW, &cancel, |who| holder = who.to_owned());
         assert!(matches!(second, Err(LeaseError::Held { .. })), "{second:?}");
-        assert_eq!(holder, format!("process {}", std::process::id()));
+        let own = process_table::command_line(std::process::id()).unwrap();
+        assert!(own.contains("isobench_runner"), "{own}");
+        assert_eq!(holder, format!("process {}, `{own}`,", std::process::id()));
         Lease::take(folder.path(), "gpu0", NOW, &cancel, |_| ()).unwrap();
         drop(first);
         Lease::take(folder.path(), "cpu", NOW, &cancel, |_| ()).unwrap();

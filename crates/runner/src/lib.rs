@@ -13,6 +13,7 @@ pub mod server;
 pub mod sink;
 
 mod caches;
+mod elsewhere;
 mod launch;
 mod live;
 mod load;

@@ -12,6 +12,7 @@ use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage
 use isobench_schema::outcome::evidence;
 use isobench_schema::task::Limits;
 
+use crate::elsewhere::Elsewhere;
 use crate::host::guard::{Farewell, Guard, GuardGoneError, Launch, Report, StartGuardError};
 use crate::host::process_table;
 use crate::log_evidence::telling_lines;
@@ -171,6 +172,7 @@ impl Server {
     pub async fn wait_ready(&mut self) -> Result<(), Failure> {
         let mut last_answer = String::from("nothing listens on its port");
         let mut look_at_owner = Instant::now() + OWNER_POLL;
+        let mut elsewhere = Elsewhere::default();
         loop {
             if let Some(failure) = self.ended(FailureStage::Start) {
                 return Err(failure);
@@ -188,6 +190,8 @@ impl Server {
                 look_at_owner = now + OWNER_POLL;
                 if !process_table::listeners(self.port).is_empty() {
                     self.check_owner()?;
+                } else if let Some(failure) = elsewhere.look(&self.processes(), self.port, &self.health).await {
+                    return Err(failure.with_evidence(self.log_end()));
                 }
             }
             if now >= self.ready_by {

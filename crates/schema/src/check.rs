@@ -136,7 +136,7 @@ impl Check {
     /// Returns whether a block in which it is broken runs again; `None`: as for the failed requests' class.
     pub fn is_repeated(self) -> Option<bool> {
         let class = self.class()?;
-        Some(class.charge() == Charge::Infrastructure && !class.is_of_plan())
+        Some(class.charge() == Charge::Infrastructure && !class.is_fault_of_plan())
     }
 
     /// Returns whether a person may confirm that a launch which breaks it counts all the same: what is beyond belief may be

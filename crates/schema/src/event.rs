@@ -103,8 +103,9 @@ pub enum EventKind {
         end: BlockEnd,
         /// The records of its launches, in their order.
         launches: Vec<LaunchRecord>,
-        /// What the checks at the end of the block found against an arm whose launch was measured. It decides which arms
-        /// need no further launches; the judgement looks at the evidence anew.
+        /// What the checks at the end of the block found against an arm whose launch was measured, and what the plan is at
+        /// fault for in it. It decides which arms need no further launches, and whether the task needs any; the judgement
+        /// looks at the evidence anew.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         charged: BTreeMap<ArmId, Failure>,
     },

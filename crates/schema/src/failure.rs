@@ -8,11 +8,11 @@ use crate::check::BrokenCheck;
 
 /// Defines an enum whose variants have one machine spelling each, in kebab-case.
 macro_rules! spelt_enum {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $spelling:literal,)+ }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[doc = $variant_doc:literal])+ $variant:ident = $spelling:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         pub enum $name {
-            $($(#[$variant_doc])* #[serde(rename = $spelling)] $variant,)+
+            $($(#[doc = $variant_doc])+ #[serde(rename = $spelling)] $variant,)+
         }
 
         impl $name {
@@ -22,6 +22,11 @@ macro_rules! spelt_enum {
             /// Returns the machine spelling.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $spelling,)+ }
+            }
+
+            /// Returns what it means, in the words of its documentation.
+            pub fn means(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($variant_doc),+).trim_ascii(),)+ }
             }
 
             /// Returns the value with that machine spelling.
@@ -278,8 +283,9 @@ impl FailureClass {
         )
     }
 
-    /// Returns whether the plan is at fault, so that a new attempt at the block would only repeat it.
-    pub fn is_of_plan(self) -> bool {
+    /// Returns whether the plan is at fault: the same task would only repeat it, in whatever arm, and another workload or
+    /// bound wouldn't. No further block mends it.
+    pub fn is_fault_of_plan(self) -> bool {
         matches!(self, Self::WindowTooShort | Self::OverSaturated | Self::CachesShared)
     }
 

@@ -72,7 +72,8 @@ spelt_enum!(
         NothingToBeat = "nothing-to-beat",
         /// The baseline or the human arm couldn't be measured.
         NotMeasured = "not-measured",
-        /// The task was run without a baseline or without a human arm.
+        /// No human commit was compared with the baseline: none was asked for, the plan left one out, or the baseline was run
+        /// against itself.
         NotAsked = "not-asked",
     }
 );

@@ -213,7 +213,10 @@ fn nothing_known(files: &[&FileFindings], exit: Option<Exit>, candidates: &[Cand
             let end = end.unwrap_or_default();
             (format!("{end}, and nothing that was written looks like a failure"), "read the files to their end")
         }
-        (true, false) => ("nothing that was written looks like a failure".to_owned(), "look elsewhere, if it failed"),
+        (true, false) => (
+            "nothing that was written looks like a failure".to_owned(),
+            "read the files to their end, if it failed: what they say isn't known as a failure",
+        ),
     };
     let mut others: Vec<&Candidate<'_>> = candidates.iter().filter(|one| one.grade != Grade::Notice).collect();
     others.sort_by_key(|one| one.key());

@@ -141,6 +141,11 @@ fn failure(arm: &ArmId, counted: &CountedFailure) -> (Loss, Retry) {
     };
     let own = || Loss { stage, class: failure.class.to_string(), reason: failure.message.clone() };
     let is_charged = failure.class.charge() == Charge::Arm;
+    if failure.class.is_fault_of_plan() {
+        let fix = FixKind::Option;
+        let change = "another `workload`, as the failure says: the same would only repeat it".to_owned();
+        return (own(), Retry { fix, change, actor: actor(fix) });
+    }
     if let Some(cause) = counted.cause.as_ref().filter(|cause| cause.signature.is_some()) {
         // A log is written by who is measured: it gives no right to another try.
         if is_charged && cause.is_claim() {

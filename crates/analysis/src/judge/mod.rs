@@ -166,8 +166,8 @@ pub fn judge(input: &JudgeInput<'_>) -> Result<Judgement, JudgeError> {
     })
 }
 
-/// Returns what the checks find against the arms of one block whose launches were measured, by the evidence of this
-/// block alone: the same wherever the block ran.
+/// Returns what the checks find against the arms of one block whose launches were measured, and what the plan is at fault
+/// for in them, by the evidence of this block alone: the same wherever the block ran.
 pub fn charged(spec: &BlockSpec, attempt: &Attempt) -> BTreeMap<ArmId, Failure> {
     // Nobody has confirmed anything of a block that has only just ended.
     let confirmations = Confirmations::default();
@@ -178,7 +178,8 @@ pub fn charged(spec: &BlockSpec, attempt: &Attempt) -> BTreeMap<ArmId, Failure> 
     let measured = launches.filter(|launch| launch.input.record.outcome == Outcome::Measured);
     let charged = |launch: Launch<'_>| {
         let arm = launch.arm().clone();
-        Some((arm, launch.failure.filter(|failure| failure.class.charge() == Charge::Arm)?))
+        let counts = |failure: &Failure| failure.class.charge() == Charge::Arm || failure.class.is_fault_of_plan();
+        Some((arm, launch.failure.filter(counts)?))
     };
     measured.filter_map(charged).collect()
 }
@@ -273,7 +274,7 @@ fn judge_task(
     let evidence = Evidence { task, blocks: &blocks, arms: &arms };
     let mut contrasts: Vec<Contrast> =
         task.contrasts.iter().map(|planned| contrast::judge(evidence, planned)).collect();
-    let standing = standing(&contrasts);
+    let standing = if is_against_itself(task) { Standing::NotAsked } else { standing(&contrasts) };
     if standing == Standing::NothingToBeat {
         contrasts.iter_mut().for_each(nothing_to_beat);
     }
@@ -296,6 +297,13 @@ fn judge_task(
         deviations: task.deviations.clone(),
     };
     Ok((blocks.reached(), judgement))
+}
+
+/// Returns whether the human arm is the baseline once more, which can't be better.
+fn is_against_itself(task: &PlannedTask) -> bool {
+    let environment =
+        |arm: &ArmId| task.arms.iter().find(|planned| planned.arm == *arm).map(|found| &found.environment);
+    environment(&ArmId::Human).is_some_and(|human| environment(&ArmId::Baseline) == Some(human))
 }
 
 /// Returns whether the task can rank agents, by the human commit's verdict.

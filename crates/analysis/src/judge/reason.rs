@@ -77,15 +77,16 @@ pub(super) fn of_look(
         LookDecision::Trivial => {
             format!("{difference}, a proven difference that is smaller than the margin of {margin}")
         }
-        LookDecision::Equivalent => format!(
-            "{}x as fast as {} ({} interval {} to {}, {}), no difference as large as the margin of {margin}",
-            ratio(contrast.estimate),
-            name(&contrast.against),
-            percent(1.0 - 2.0 * result.equivalence_level),
-            ratio(contrast.equivalence_low),
-            ratio(contrast.equivalence_high),
-            counted(contrast.blocks)
-        ),
+        LookDecision::Equivalent => {
+            let [estimate, low, high] = ratios(contrast, contrast.equivalence_low, contrast.equivalence_high);
+            format!(
+                "{estimate}x as fast as {} ({} interval {low} to {high}, {}), no difference as large as the margin of \
+                 {margin}",
+                name(&contrast.against),
+                percent(1.0 - 2.0 * result.equivalence_level),
+                counted(contrast.blocks)
+            )
+        }
         LookDecision::Drift => {
             let found = drift.map_or_else(String::new, |SerialCorrelation { correlation, p }| {
                 format!(" (serial correlation {correlation:.2}, {})", p_value(p))
@@ -121,13 +122,11 @@ fn at_look(task: &PlannedTask, contrast: &Contrast, result: &LookResult) -> Stri
 }
 
 fn difference(contrast: &Contrast, result: &LookResult) -> String {
+    let [estimate, low, high] = ratios(contrast, contrast.low, contrast.high);
     format!(
-        "{}x as fast as {} ({} interval {} to {}, {}, {})",
-        ratio(contrast.estimate),
+        "{estimate}x as fast as {} ({} interval {low} to {high}, {}, {})",
         name(&contrast.against),
         percent(1.0 - result.level),
-        ratio(contrast.low),
-        ratio(contrast.high),
         contrast.p.map_or_else(String::new, p_value),
         counted(contrast.blocks)
     )
@@ -148,12 +147,26 @@ fn counted(blocks: u32) -> String {
 }
 
 fn ratio(log_ratio: Option<f64>) -> String {
-    log_ratio.map_or_else(|| "?".to_owned(), |value| format!("{:.*}", digits(value), value.exp()))
+    log_ratio.map_or_else(|| "?".to_owned(), |value| format!("{:.*}", digits(value.exp()), value.exp()))
 }
 
-/// Returns how many decimals show a ratio: three near 1, where margins are.
-fn digits(log_ratio: f64) -> usize {
-    if log_ratio.abs() < 0.1 { 3 } else { 2 }
+/// Returns an estimate and the ends of an interval as ratios, all with as many decimals as the contrast's own estimate and
+/// interval need, which is what tables show.
+fn ratios(contrast: &Contrast, low: Option<f64>, high: Option<f64>) -> [String; 3] {
+    let shown = [contrast.estimate, contrast.low, contrast.high];
+    let decimals = shown.into_iter().flatten().map(|value| digits(value.exp())).max().unwrap_or(2);
+    [contrast.estimate, low, high]
+        .map(|value| value.map_or_else(|| "?".to_owned(), |value| format!("{:.decimals$}", value.exp())))
+}
+
+/// Returns how many decimals show a ratio: as many as reports show.
+fn digits(ratio: f64) -> usize {
+    match ratio {
+        ratio if (ratio - 1.0).abs() < 0.095 || ratio < 0.1 => 3,
+        ratio if ratio < 10.0 => 2,
+        ratio if ratio < 100.0 => 1,
+        _ => 0,
+    }
 }
 
 fn p_value(p: f64) -> String {

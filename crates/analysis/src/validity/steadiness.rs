@@ -112,7 +112,8 @@ pub(super) fn saturation(rules: &LaunchRules, samples: &Samples) -> Option<Failu
     let achieved = length(done.len()) / real(last_end.saturating_sub(start));
     let share = achieved / offered;
     let message = format!(
-        "the latency grew by {:.0} % over the window (p = {p:.1e}) and {:.1} % of the offered rate were completed",
+        "the latency grew by {:.0} % over the window (p = {p:.1e}) and {:.1} % of the offered rate were completed; a \
+         lower rate in `workload.arrival` lets the server keep up",
         100.0 * change,
         100.0 * share
     );

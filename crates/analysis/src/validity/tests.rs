@@ -149,7 +149,11 @@ fn a_short_window_is_found_by_the_plans_bound() {
     assert_eq!(classes(window(0.5), &launch(8)), []);
     let findings = findings_of(window(0.6), &launch(8));
     assert_eq!(findings[0].class, FailureClass::WindowTooShort);
-    assert_eq!(findings[0].message, "the window was 0.51 s long, shorter than 0.60 s, the plan's `min-window`");
+    assert_eq!(
+        findings[0].message,
+        "the window was 0.51 s long, shorter than 0.60 s, the plan's `design.min-window-s`; `--set workload.requests=12` makes \
+         it long enough"
+    );
 }
 
 #[test]

@@ -14,6 +14,8 @@ use crate::stats::{Weighted, length, real};
 
 /// The window must hold so many 99th percentiles of the request latency, unless the plan deviates from the default.
 const LATENCIES_IN_WINDOW: f64 = 10.0;
+/// By which factor more requests than in proportion are proposed where the window is too short.
+const HEADROOM: f64 = 1.2;
 /// An open loop may send late by this much in milliseconds in the 99th percentile, whatever the latency is.
 const LATENESS_ALWAYS_MS: f64 = 5.0;
 /// Or by this share of the 99th percentile of the request latency.
@@ -53,9 +55,25 @@ pub(super) fn window(rules: &LaunchRules, samples: &Samples, measurement: &Measu
     };
     let bound = by_latency.filter(|bound| planned >= DEFAULT_MIN_WINDOW_S && *bound > planned).unwrap_or(planned);
     let found = measurement.window_s;
-    let rule = if bound > planned { "10 times the 99th percentile of the latency" } else { "the plan's `min-window`" };
-    let message = format!("the window was {found:.2} s long, shorter than {bound:.2} s, {rule}");
+    let rule = if bound > planned {
+        "10 times the 99th percentile of the latency"
+    } else {
+        "the plan's `design.min-window-s`"
+    };
+    let message = format!(
+        "the window was {found:.2} s long, shorter than {bound:.2} s, {rule}; `--set workload.requests={}` makes it long \
+         enough",
+        enough_requests(rules.requests, found, bound)
+    );
     (found < bound).then(|| failure(Check::WindowLength.below(found, bound, CheckUnit::Seconds), message))
+}
+
+/// Returns how many requests make a window as long as the bound, at the pace of a window of `requests` that was `found`
+/// seconds long: a fifth more than in proportion, since windows differ, and rounded up to two digits.
+fn enough_requests(requests: u32, found: f64, bound: f64) -> f64 {
+    let exact = HEADROOM * f64::from(requests) * bound / found.max(f64::MIN_POSITIVE);
+    let step = 10.0_f64.powf((exact.log10().floor() - 1.0).max(0.0));
+    (exact / step).ceil() * step
 }
 
 /// Checks that an open loop was sent on time: the 99th percentile of (sent − intended) is at most 5 ms or 1 % of the

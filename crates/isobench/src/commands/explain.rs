@@ -1,4 +1,7 @@
-//! `isobench explain`: what a lint rule, the reason of an exclusion, or the signature or class of a failure is about.
+//! `isobench explain`: what a lint rule, the reason of an exclusion, the signature or class of a failure, or another word of
+//! a report is about.
+
+mod words;
 
 use isobench_analysis::classify::{self, ClassRow, Seen, Signature};
 use isobench_plan::lint::registry::{self, Repairs, Rule};
@@ -38,6 +41,11 @@ pub(crate) fn run(args: &ExplainArgs, context: Context) -> Result<Exit, CommandE
     }
     if let Some(class) = classify::classes().iter().find(|class| class.id == *id) {
         explain_class(class, context)?;
+        return Ok(Exit::Success);
+    }
+    let words = words::of(id);
+    if !words.is_empty() {
+        explain_words(id, &words, context)?;
         return Ok(Exit::Success);
     }
     let rule = text(registry::rule(id).ok_or_else(|| unknown(id))?);
@@ -89,6 +97,21 @@ fn explain_class(class: &ClassRow, context: Context) -> Result<(), CommandError>
     let ids = ids.join(", ");
     let parts = [("means", class.meaning.as_str()), ("shown by", &ids)];
     context.terminal.data(&terminal::meanings(&class.id, &parts, super::report::style(context)));
+    Ok(())
+}
+
+/// Prints what a word of reports means, in each of its senses.
+fn explain_words(id: &str, words: &[words::Word], context: Context) -> Result<(), CommandError> {
+    if context.json {
+        let senses: Vec<_> = words
+            .iter()
+            .map(|word| serde_json::json!({ "is": word.is, "means": word.means, "counts": word.counts }))
+            .collect();
+        return context.print_json(&serde_json::json!({ "id": id, "senses": senses }));
+    }
+    let parts: Vec<(&str, &str)> =
+        words.iter().flat_map(|word| [("is", word.is), ("means", word.means), ("counts", word.counts)]).collect();
+    context.terminal.data(&terminal::meanings(id, &parts, super::report::style(context)));
     Ok(())
 }
 
@@ -166,12 +189,18 @@ fn unknown(id: &str) -> CommandError {
     let reasons = ExclusionReason::ALL.iter().map(|reason| reason.as_str());
     let signatures = classify::signatures().iter().map(|row| row.id.as_str());
     let classes = classify::classes().iter().map(|class| class.id.as_str());
-    let hint = match nearest(id, rules.chain(reasons).chain(signatures).chain(classes)) {
+    let words = words::all().map(|(id, _)| id);
+    let hint = match nearest(id, rules.chain(reasons).chain(signatures).chain(classes).chain(words)) {
         Some(near) => format!(
             "did you mean `{near}`? `isobench explain` lists all rules, docs/failures.md all signatures and classes"
         ),
         None => "`isobench explain` lists all rules, docs/failures.md all signatures and classes".to_owned(),
     };
-    CommandError::new(Exit::Usage, format!("there is no rule `{id}`, and no reason, signature or class of that name"))
-        .hint(hint)
+    CommandError::new(
+        Exit::Usage,
+        format!(
+            "there is no rule `{id}`, and no reason, signature, class, verdict, standing or deviation of that name"
+        ),
+    )
+    .hint(hint)
 }

@@ -24,7 +24,7 @@ use serde_json::json;
 
 use super::{Context, plan_for};
 use crate::args::{ChoiceArgs, KindArg, PlanArgs, PlanFormatArg};
-use crate::dataset_files;
+use crate::dataset_files::{self, OpenDatasetError};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::facts::{self, Clones, Where};
 use crate::statistics::PlanStatistics;
@@ -32,10 +32,10 @@ use crate::statistics::PlanStatistics;
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs, context: Context) -> Result<Exit, CommandError> {
     let (plan, facts) = make(&args.dataset, &args.choice, context)?;
-    if !args.dry_run {
-        write(&args.out, &plan, &facts)?;
+    if let Some(out) = args.out.as_ref().filter(|_| !args.dry_run) {
+        write(out, &plan, &facts)?;
         let digest = plan.digest().exit(Exit::Error)?;
-        context.terminal.status(&format!("wrote the plan {} to {}", digest.short(), args.out.display()));
+        context.terminal.status(&format!("wrote the plan {} to {}", digest.short(), out.display()));
     }
     match &args.explain {
         Some(named) => explain(&plan, named, context)?,
@@ -61,7 +61,7 @@ fn can_run_elsewhere(plan: &Plan) -> bool {
 /// Plans a dataset for this machine.
 pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Result<(Plan, Facts), CommandError> {
     let settings = args.settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>, _>>();
-    let dataset = dataset_files::open(dataset, &settings.exit(Exit::Usage)?).exit(Exit::Usage)?;
+    let dataset = dataset_files::open(dataset, &settings.exit(Exit::Usage)?).map_err(dataset_error)?;
     if let Some(setting) = args.settings.first().filter(|_| !dataset.commit_tasks.is_empty()) {
         return Err(set_on_commits(setting));
     }
@@ -91,6 +91,19 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
     let spreads = super::noise::spreads(args, context)?;
     let plan = planner::plan(&dataset, &facts, &options, &PlanStatistics::new(spreads)).exit(Exit::Usage)?;
     Ok((plan, facts))
+}
+
+/// Returns the error of a dataset that can't be read, with the next step.
+fn dataset_error(error: OpenDatasetError) -> CommandError {
+    let is_missing = matches!(error, OpenDatasetError::Path { .. });
+    let error = CommandError::from_error(Exit::Usage, error);
+    if is_missing {
+        error.hint(
+            "name a `task.toml`, a folder of tasks or a file of commits; README.md has a `task.toml` to begin with",
+        )
+    } else {
+        error
+    }
 }
 
 /// Returns the error of a setting for a dataset of commits.

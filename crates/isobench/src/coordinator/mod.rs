@@ -1,6 +1,7 @@
 //! Runs a plan: block after block as the plan and the events say, resuming whatever was cut short.
 
 mod ended;
+mod fault;
 mod recovery;
 mod sink;
 
@@ -17,6 +18,7 @@ use isobench_schema::block::BlockSpec;
 use isobench_schema::event::{BlockEnd, Event, EventKind, RunEnd};
 use isobench_schema::facts::Host;
 use isobench_schema::ids::Digest;
+use isobench_schema::outcome::LaunchRecord;
 use isobench_store::RunStore;
 
 use isobench_analysis::validity::LaunchRules;
@@ -127,7 +129,12 @@ pub(crate) fn run(
         match run_block(store, machine, (&marker, &trees), &spec, cancel, &mut digests, watch) {
             Ok(kind) => {
                 let interrupted = matches!(&kind, EventKind::BlockEnded { end: BlockEnd::Interrupted, .. });
-                course.note(store, watch, kind)?;
+                course.note(store, watch, kind.clone())?;
+                let rules = LaunchRules::of_block(&spec);
+                let window_s = |record: &LaunchRecord| Some(digests.known(record, &rules)?.measurement.window_s);
+                if let Some(line) = fault::ends_here(&course.progress, &kind, window_s) {
+                    watch.note(&line);
+                }
                 recovery::remove_work(store, &spec.id)?;
                 if interrupted {
                     return stop(store, RunEnd::Interrupted, None, watch);

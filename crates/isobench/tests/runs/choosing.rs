@@ -74,7 +74,7 @@ fn a_setting_is_a_deviation_and_a_wrong_one_an_error_that_names_the_nearest() {
         assert_eq!(refused.code, Some(2), "{options:?}: {refused:?}");
         refused.says(&parts);
     }
-    place.expect(2, &["plan", "nowhere"]).says(&["cannot find the dataset `nowhere`"]);
+    place.expect(2, &["plan", "nowhere"]).says(&["cannot find the dataset `nowhere`", "task.toml"]);
     place.expect(2, &["judge", "nowhere"]).says(&["nowhere"]);
     place.expect(2, &["plan"]);
     place.expect(0, &["--help"]);

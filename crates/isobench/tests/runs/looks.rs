@@ -114,6 +114,23 @@ fn an_undecided_run_goes_on_to_its_last_look_and_one_that_may_stop_does() {
 }
 
 #[test]
+fn a_task_whose_windows_are_too_short_ends_after_its_first_block_with_the_next_step() {
+    let place = place(|text| (text.requests, text.min_window_s) = (16, 20.0));
+    let ended = place.finish(SEVERAL);
+    assert_eq!(ended.code, Some(100), "{ended:?}");
+    let line = "task ends here: no two arms can be compared, and more blocks would only repeat that";
+    ended.says(&[line, "measured, but doesn't count, window-too-short", "`--set workload.requests="]);
+    ended.says(&["the plan's `design.min-window-s`", "can pass once something is changed"]);
+    assert!(!ended.stdout.contains("may pass if run again as it is"), "{}", ended.stdout);
+    assert_eq!(complete_launches(&place.path("run")).len(), 2);
+    assert_eq!(place.contrast("run", "human", "baseline")["verdict"], "invalid");
+    place.check_sound("run");
+    // It is over: the same command finds nothing more to run.
+    place.finish(SEVERAL);
+    assert_eq!(complete_launches(&place.path("run")).len(), 2);
+}
+
+#[test]
 fn a_budget_ends_a_run_which_then_goes_on_with_more() {
     let place = place(|_| {});
     let bounded = [SEVERAL.as_slice(), &["--budget-minutes", "0.0001"]].concat();

@@ -23,7 +23,7 @@ patch = "fast.patch"
 [[agent]]
 name = "absent"
 [server]
-command = ["{python}", "-m", "tinyserve"]
+command = ["{python}", "-m", "tinyserve", "{port}"]
 model = "tiny"
 [workload]
 kind = "serving"

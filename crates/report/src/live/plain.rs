@@ -2,10 +2,10 @@
 
 use isobench_schema::event::{BlockEnd, ContrastLook, Event, EventKind, LaunchStage};
 use isobench_schema::failure::Failure;
-use isobench_schema::outcome::{LaunchRecord, Outcome};
+use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline};
 use std::fmt::Write as _;
 
-use crate::number::counted;
+use crate::number::{self, counted};
 use crate::text::clean;
 
 /// Returns the line for an event, with the time of day in UTC, or `None` for an event that only a live view shows.
@@ -61,10 +61,12 @@ pub fn plain_line(event: &Event) -> Option<String> {
 /// Returns what a look says of a contrast, with the p and the level that it was held to.
 fn contrast_look(look: &ContrastLook) -> String {
     let ContrastLook { of, against, result } = look;
-    let numbers = result
-        .estimate
-        .zip(result.p)
-        .map(|(estimate, p)| format!(" {:.3}x, p {p:.4} at a level of {:.4}", estimate.exp(), result.level));
+    let numbers = result.estimate.zip(result.p).map(|(estimate, p)| {
+        let ends = [result.estimate, result.low, result.high].map(|value| value.map(f64::exp));
+        let decimals = number::speedup_decimals(&ends.into_iter().flatten().collect::<Vec<_>>());
+        let (speedup, level) = (number::speedup(estimate.exp(), decimals), number::level(result.level));
+        format!(" {speedup}, p {} at a level of {level}", number::p_value(p))
+    });
     format!("{of} against {against} {}{}", result.decision, numbers.unwrap_or_default())
 }
 
@@ -82,6 +84,10 @@ fn outcome(record: &LaunchRecord, charged: Option<&Failure>) -> String {
                     .expect("a String takes every write");
             }
             text
+        }
+        // It was settled before: nothing of the launch took time.
+        Outcome::Failed { failure } if record.timeline == Timeline::default() => {
+            format!("{arm} not launched again, {}", clean(&failure.to_string()))
         }
         Outcome::Failed { failure } => format!("{arm} failed, {}", clean(&failure.to_string())),
         Outcome::Interrupted => format!("{arm} interrupted"),

@@ -120,13 +120,36 @@ pub fn pid(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
+/// The longest command line that is told, in characters.
+const LONGEST_COMMAND: usize = 120;
+
+/// Returns the command line of a process as one line, shortened, if it can be read.
+pub fn command_line(process: u32) -> Option<String> {
+    let words = open(process)?.cmdline().ok()?;
+    let clean = |c: char| if c.is_control() || c == '`' { '\u{fffd}' } else { c };
+    let text: String = words.join(" ").chars().take(LONGEST_COMMAND).map(clean).collect();
+    (!text.is_empty()).then_some(text)
+}
+
 /// Returns the sockets that listen on `port`, over IPv4 and IPv6.
 pub fn listeners(port: u16) -> Vec<Listener> {
+    let mut found = all_listeners();
+    found.retain(|listener| listener.address.port() == port);
+    found
+}
+
+/// Returns every socket on which one of these processes listens.
+pub fn listened_by(among: &[ProcessInfo]) -> Vec<Listener> {
+    let own: BTreeSet<u64> = among.iter().flat_map(|process| sockets(process.pid)).collect();
+    let mut found = all_listeners();
+    found.retain(|listener| own.contains(&listener.inode));
+    found
+}
+
+fn all_listeners() -> Vec<Listener> {
     let v4 = procfs::net::tcp().unwrap_or_default();
     let v6 = procfs::net::tcp6().unwrap_or_default();
-    let listens = |entry: &procfs::net::TcpNetEntry| {
-        entry.state == procfs::net::TcpState::Listen && entry.local_address.port() == port
-    };
+    let listens = |entry: &procfs::net::TcpNetEntry| entry.state == procfs::net::TcpState::Listen;
     let listener = |entry: procfs::net::TcpNetEntry| Listener { inode: entry.inode, address: entry.local_address };
     v4.into_iter().chain(v6).filter(listens).map(listener).collect()
 }
@@ -150,6 +173,27 @@ fn sockets(process: u32) -> BTreeSet<u64> {
         | FDTarget::Unknown(..) => None,
     };
     descriptors.flatten().filter_map(|descriptor| socket(descriptor.target)).collect()
+}
+
+/// Returns every file and folder that a process holds open or works in, as far as this user may know.
+pub fn open_paths() -> BTreeSet<std::path::PathBuf> {
+    let Ok(all) = all_processes() else { return BTreeSet::new() };
+    let mut paths = BTreeSet::new();
+    for process in all.flatten() {
+        paths.extend(process.cwd().ok());
+        let open = process.fd().into_iter().flatten().flatten();
+        paths.extend(open.filter_map(|descriptor| match descriptor.target {
+            FDTarget::Path(path) => Some(path),
+            FDTarget::Socket(_)
+            | FDTarget::Net(_)
+            | FDTarget::Pipe(_)
+            | FDTarget::AnonInode(_)
+            | FDTarget::MemFD(_)
+            | FDTarget::Other(..)
+            | FDTarget::Unknown(..) => None,
+        }));
+    }
+    paths
 }
 
 fn open(process: u32) -> Option<Process> {
