@@ -169,7 +169,7 @@ mod tests {
     use isobench_schema::plan::Look;
 
     use super::super::super::draws::Draws;
-    use super::super::simulation::{Growing, Truth};
+    use super::super::ideal::{Growing, Truth};
     use super::super::{Boundary, LookRule, looks};
     use super::*;
 
