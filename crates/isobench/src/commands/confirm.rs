@@ -181,9 +181,7 @@ fn verdicts(judgement: &Judgement, kind: &EventKind) -> String {
     };
     let judged = judgement.tasks.iter().find(|judged| judged.id == *task);
     let contrasts = judged.into_iter().flat_map(|task| &task.contrasts).filter(|contrast| contrast.of == *arm);
-    let mut out = String::new();
-    for contrast in contrasts {
-        out += &format!("{arm} against {}: {}: {}\n", contrast.against, contrast.verdict, contrast.reason);
-    }
-    out
+    let line = |contrast: &Contrast| format!("{arm} against {}: {}: {}", contrast.against, contrast.verdict, contrast.reason);
+    let lines: Vec<String> = contrasts.map(line).collect();
+    if lines.is_empty() { String::new() } else { lines.join("\n") + "\n" }
 }
