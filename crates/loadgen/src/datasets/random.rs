@@ -136,17 +136,14 @@ impl Random {
         let least = u32::from(prefix == 0);
         let mut prefix_draws =
             if shares { context.shared_draws("random prefix") } else { context.draws("random prefix") };
-        let text = match tokenizer {
-            Some(tokenizer) => {
-                let mut maker = Box::new(Maker::new(tokenizer)?);
-                let prefix = maker.text(prefix, &mut prefix_draws)?;
-                Text::Tokens { maker, prefix }
-            }
-            None => {
-                let mut text = String::new();
-                push_words(&mut text, prefix, &mut prefix_draws);
-                Text::Words { prefix: text, words: prefix }
-            }
+        let text = if let Some(tokenizer) = tokenizer {
+            let mut maker = Box::new(Maker::new(tokenizer)?);
+            let prefix = maker.text(prefix, &mut prefix_draws)?;
+            Text::Tokens { maker, prefix }
+        } else {
+            let mut text = String::new();
+            push_words(&mut text, prefix, &mut prefix_draws);
+            Text::Words { prefix: text, words: prefix }
         };
         let output = context.output_tokens(output, OUTPUT);
         Ok(Self {

@@ -1,7 +1,7 @@
 //! Prompts that are drawn from a seed alone.
 
 use super::draw::Draws;
-use super::words::WORDS;
+use super::words::push_words;
 use super::{Content, FIRST_TOKENS, Request};
 use crate::datasets::{DatasetError, Source};
 
