@@ -6,7 +6,7 @@ use isobench_schema::confirmation::{Confirmation, Confirmations};
 use isobench_schema::event::EventKind;
 use isobench_schema::ids::{ArmId, TaskId};
 use isobench_schema::plan::Plan;
-use isobench_schema::verdict::{Judgement, LaunchCheck};
+use isobench_schema::verdict::{Contrast, Judgement, LaunchCheck};
 use isobench_store::RunStore;
 
 use super::Context;
