@@ -22,8 +22,10 @@ pub(crate) fn results() -> Results {
 }
 
 /// What misses its bound, and the page says so: the cell and what it is held to instead. With exponential noise in one arm and
-/// normal noise in the other the difference is skewed so much that Student's t rejects more than it promises.
-const MISSED: &[(&str, f64)] = &[("model/one-skewed/2", 5.7), ("model/one-skewed/3", 5.7)];
+/// normal noise in the other the difference is skewed so much that Student's t rejects more than it promises. Three arms take
+/// their second look after 12 blocks, not 10.
+const MISSED: &[(&str, f64)] =
+    &[("model/one-skewed/2", 5.7), ("model/one-skewed/3", 5.7), ("model/one-skewed/4", 5.7), ("cost/3/2", 30.5)];
 
 #[test]
 fn every_number_keeps_its_bound() {

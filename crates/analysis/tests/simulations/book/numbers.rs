@@ -9,7 +9,16 @@ pub(crate) fn rate(tally: &Tally, count: u32, digits: usize) -> String {
         return "0".to_owned();
     }
     let share = tally.share(count);
+    let least = 0.1_f64.powi(i32::try_from(digits).unwrap());
+    if 100.0 * share < least / 2.0 {
+        return format!("< {least:.digits$}");
+    }
     format!("{:.digits$} ± {:.digits$}", 100.0 * share, 200.0 * error(share, tally.runs))
+}
+
+/// Returns a small number with its sign and two digits, and none of nothing.
+pub(crate) fn signed(value: f64) -> String {
+    if value.abs() < 0.005 { "0.00".to_owned() } else { format!("{value:+.2}") }
 }
 
 /// Returns a share in percent with so many digits.

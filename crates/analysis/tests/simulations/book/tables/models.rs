@@ -86,8 +86,8 @@ fn text(results: &Results) -> String {
          Two arms are equal, but launches are not independent normal numbers; the noise of a block difference is 1 %. The share of \
          runs that are rejected at some look, with the usual looks of so many arms. What the judge then calls `better` or \
          `worse` is a part of it: p must be below the level, and the estimate beyond the margin.\n\n\
-         Orders that balance positions turn drift and slots into noise that the test sees, so that it rejects less. Where one \
-         arm's noise is skewed and the other's isn't, the difference is skewed, and Student's t rejects a little more.\n\n{}\n",
+         Orders that balance positions turn drift and slots into noise that the test sees, so that it rejects less, and \
+         would find less too. Where one arm's noise is skewed and the other's isn't, the difference is skewed, and Student's t rejects a little more.\n\n{}\n",
         table(&["launches", "2 arms", "3 arms", "4 arms", "5 arms"], &lines)
     )
 }

@@ -4,7 +4,7 @@ use isobench_analysis::simulation::{Machine, Rival, Scenario, Sequence};
 
 use super::Table;
 use crate::book::claims::Bound;
-use crate::book::numbers::{rate, table};
+use crate::book::numbers::{rate, signed, table};
 use crate::book::{Cell, Claim, Results, with_looks};
 
 pub(super) const TABLE: Table = Table { cells, text, claims };
@@ -42,7 +42,7 @@ fn text(results: &Results) -> String {
         for (sequence, _) in SEQUENCES {
             let tally = results.get(&name(sequence, machine));
             cells.push(rate(tally, tally.rejected, 1));
-            cells.push(format!("{:+.2}", 100.0 * tally.mean_estimate()));
+            cells.push(signed(100.0 * tally.mean_estimate()));
         }
         let alone = results.get(&name("one-after-the-other", machine));
         let calls = alone.rivals[&Rival::MannWhitney];

@@ -62,9 +62,10 @@ fn text(results: &Results) -> String {
          order with this coefficient). Then blocks are worth less than they seem. *Drift*: runs that end `inconclusive` for it. \
          *Called*: runs that end `better` or `worse` all the same. *Looks*: after 6, 10, 16 and 24 blocks, without a margin; *24 \
          blocks*: one look; *margin*: the usual looks with the margin of 2 %, and noise of 2 %.\n\n\
-         With 24 blocks a strong dependence is seen, a weak one isn't, and after six blocks hardly any can be: with 720 orders \
-         of six differences, p is below 0.01 for the seven most ordered at most. The margin is what protects then. Nothing in \
-         how isobench launches makes one block depend on another; a machine whose state lasts for hours might.\n\n{}\n",
+         This is the weak place. With 24 blocks a strong dependence is seen, a weak one isn't. After six blocks hardly any can be: of \
+         their 720 orders at most the seven most ordered have a p below 0.01. So with looks most runs end before it could be \
+         seen, and the margin protects only as far as the noise is small beside it. Nothing in how isobench launches makes one block depend \
+         on another; a machine whose state favours one arm for hours would.\n\n{}\n",
         table(&head, &lines)
     )
 }
