@@ -207,8 +207,8 @@ fn wait_or_not(asked: Asked<'_>, points: &[Point], results: &mut [LookResult]) {
     let Some(least) = design.futility.filter(|_| !to_come.is_empty()) else { return };
     let differences: Vec<f64> = before(points, last.planned).iter().map(|point| point.difference).collect();
     let seed = derive_seed(design.seed, &format!("futures of {} at look {}", asked.purpose, last.look));
-    let hopeless = OneSample::of(&differences)
-        .and_then(|sample| is_hopeless(&sample, to_come, asked.margin.ln_1p(), least, seed));
+    let hopeless =
+        OneSample::of(&differences).and_then(|sample| is_hopeless(&sample, to_come, asked.margin.ln_1p(), least, seed));
     if hopeless == Some(true) {
         last.decision = LookDecision::Hopeless;
     }

@@ -181,7 +181,8 @@ fn verdicts(judgement: &Judgement, kind: &EventKind) -> String {
     };
     let judged = judgement.tasks.iter().find(|judged| judged.id == *task);
     let contrasts = judged.into_iter().flat_map(|task| &task.contrasts).filter(|contrast| contrast.of == *arm);
-    let line = |contrast: &Contrast| format!("{arm} against {}: {}: {}", contrast.against, contrast.verdict, contrast.reason);
+    let line =
+        |contrast: &Contrast| format!("{arm} against {}: {}: {}", contrast.against, contrast.verdict, contrast.reason);
     let lines: Vec<String> = contrasts.map(line).collect();
     if lines.is_empty() { String::new() } else { lines.join("\n") + "\n" }
 }
