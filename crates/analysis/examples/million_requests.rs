@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use isobench_analysis::load_report::{LoadFacts, LoadReader, ReportOptions};
 use isobench_analysis::objective::Objective;
-use isobench_analysis::validity::LaunchRules;
+use isobench_analysis::validity::{LaunchRules, PromptCounts};
 use isobench_schema::format;
 use isobench_schema::ids::Digest;
 use isobench_schema::measurement::MetricName;
@@ -33,6 +33,7 @@ fn main() {
         min_window_s: Seconds::new(0.0).unwrap(),
         primary: MetricName::OutputThroughput,
         margin: 0.02,
+        prompt_counts: PromptCounts::Unknown,
     };
     let objective = Some(Objective::parse("ttft<200ms && tpot<=50ms").unwrap());
     let mut reader = LoadReader::new(ReportOptions { is_whole: true, rules, percentiles: vec![99.9], objective });

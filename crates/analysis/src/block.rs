@@ -18,7 +18,7 @@ use crate::launch::LaunchInput;
 /// | anything else, an arm's own failures included | complete |
 ///
 /// How often a block may be replaced is counted elsewhere. Two kinds of failure never spoil a block, because a new
-/// attempt would only repeat them: `window-too-short` and `over-saturated`, which are faults of the plan, and in the
+/// attempt would only repeat them: faults of the plan, such as `window-too-short` and `over-saturated`, and in the
 /// third rule what is settled before a launch and not transient. Such a block is complete, and the launches concerned don't count.
 ///
 /// What is charged to an arm (by [`crate::judge::charged`]) comes before what shows in its launch by itself: an arm that
@@ -51,7 +51,7 @@ fn is_infrastructure(failure: &Failure) -> bool {
 /// Returns whether a new attempt would end in the same failure.
 fn repeats(failure: &Failure) -> bool {
     let settled = failure.class.is_settled_before_launch() && !failure.transient;
-    settled || matches!(failure.class, FailureClass::WindowTooShort | FailureClass::OverSaturated)
+    settled || failure.class.is_of_plan()
 }
 
 #[cfg(test)]
@@ -75,6 +75,7 @@ mod tests {
             evidence: std::collections::BTreeMap::new(),
             timeline: Timeline::default(),
             client: None,
+            device: None,
             key: ComparabilityKey::default(),
         };
         LaunchInput { record, digest: Some(digest), cause: None }

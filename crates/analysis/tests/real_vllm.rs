@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use isobench_analysis::judge::{Attempt, JudgeInput, judge};
 use isobench_analysis::launch::LaunchInput;
 use isobench_analysis::measure::LaunchDigest;
+use isobench_schema::confirmation::Confirmations;
 use isobench_schema::event::BlockEnd;
 use isobench_schema::format;
 use isobench_schema::ids::{BlockId, RunId};
@@ -53,7 +54,8 @@ fn a_real_run_is_judged_as_it_was() {
     let plan: Plan = format::from_slice(&fixture("plan.json")).unwrap();
     let attempts = attempts();
     let run = RunId::new("vllm-cpu").unwrap();
-    let found = judge(&JudgeInput { run, plan: &plan, attempts: &attempts }).unwrap();
+    let found =
+        judge(&JudgeInput { run, plan: &plan, attempts: &attempts, confirmations: &Confirmations::default() }).unwrap();
     let text = format::to_pretty(&found).unwrap();
     if std::env::var_os("ISOBENCH_WRITE_FIXTURES").is_some() {
         fs::write(path("judgement.json"), &text).unwrap();

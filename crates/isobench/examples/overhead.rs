@@ -91,6 +91,8 @@ fn measure(place: &Path, name: &str, text: &TaskText) -> Vec<Block> {
             | EventKind::OrphansEnded { .. }
             | EventKind::LookTaken { .. }
             | EventKind::LaunchStage { .. }
+            | EventKind::Confirmed { .. }
+            | EventKind::ConfirmationWithdrawn { .. }
             | EventKind::RunEnded { .. } => {}
         }
     }

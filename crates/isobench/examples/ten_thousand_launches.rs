@@ -190,6 +190,7 @@ fn record(store: &RunStore, spec: &BlockSpec, position: u32, arm: &ArmId) -> Res
         evidence: [(evidence::REQUESTS.to_owned(), store.put_bytes(&bytes)?)].into(),
         timeline: Timeline::default(),
         client: None,
+        device: None,
         key: ComparabilityKey(key.into()),
     })
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use isobench_schema::ids::{ArmId, TaskId};
 
 use crate::design_args::{BudgetArgs, DesignArgs};
 use crate::load_args::LoadArgs;
@@ -58,6 +59,8 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     /// Compare what two runs measured.
     Compare(CompareArgs),
+    /// Confirm that an arm which is hard to believe counts all the same, or take that back; the run keeps who said it and why.
+    Confirm(ConfirmArgs),
     /// Check a run: hashes, completeness, and the same verdicts again.
     Verify(VerifyArgs),
     /// Say what files of benchmark output measure, or precisely why they measure nothing.
@@ -324,6 +327,28 @@ pub(crate) struct CompareArgs {
     pub(crate) first: PathBuf,
     /// The second run's folder.
     pub(crate) second: PathBuf,
+}
+
+/// Arguments of `confirm`.
+#[derive(Debug, Args)]
+pub(crate) struct ConfirmArgs {
+    /// The run's folder.
+    pub(crate) run: PathBuf,
+    /// The task; may be left out if the run has only one.
+    #[arg(long, value_name = "TASK")]
+    pub(crate) task: Option<TaskId>,
+    /// The arm that is hard to believe: `human` or `agent:NAME`.
+    #[arg(long, value_name = "ARM")]
+    pub(crate) arm: ArmId,
+    /// Why it is true, for everybody who reads the report.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+    /// Who says so; by default the user's name on this machine.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// Take an earlier word back, with the reason for that.
+    #[arg(long)]
+    pub(crate) withdraw: bool,
 }
 
 /// Arguments of `verify`.

@@ -15,6 +15,7 @@ pub(crate) use isobench_analysis::measure::LaunchDigest;
 use isobench_analysis::measure::{DIGEST_VERSION, RecordReader};
 use isobench_analysis::validity::LaunchRules;
 use isobench_schema::block::BlockSpec;
+use isobench_schema::confirmation::Confirmations;
 use isobench_schema::event::{BlockEnd, EventKind};
 use isobench_schema::failure::Failure;
 use isobench_schema::format;
@@ -211,8 +212,11 @@ fn judge_with(reader: &RunReader, digests: &mut Digests) -> Result<Judgement, Co
     let plan = reader.plan();
     let rules: BTreeMap<_, _> = plan.tasks.iter().map(|task| (&task.id, LaunchRules::of_task(task))).collect();
     let mut attempts = Vec::new();
+    let mut confirmations = Confirmations::default();
     for event in reader.events().exit(Exit::Error)? {
-        let EventKind::BlockEnded { id, end, launches, .. } = event.exit(Exit::Error)?.kind else { continue };
+        let event = event.exit(Exit::Error)?;
+        confirmations.apply(&event);
+        let EventKind::BlockEnded { id, end, launches, .. } = event.kind else { continue };
         let Some(rules) = rules.get(&id.task) else {
             let message = format!("the record has the block `{id}`, whose task the plan lacks");
             return Err(CommandError::new(Exit::Error, message));
@@ -223,7 +227,8 @@ fn judge_with(reader: &RunReader, digests: &mut Digests) -> Result<Judgement, Co
             .collect::<Result<Vec<_>, CommandError>>()?;
         attempts.push(Attempt { id, end, launches });
     }
-    judge::judge(&JudgeInput { run: reader.run().clone(), plan, attempts: &attempts }).exit(Exit::Error)
+    let run = reader.run().clone();
+    judge::judge(&JudgeInput { run, plan, attempts: &attempts, confirmations: &confirmations }).exit(Exit::Error)
 }
 
 /// Returns the folder for what is computed from a run, made if it isn't there.

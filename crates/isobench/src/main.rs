@@ -103,6 +103,7 @@ fn run(command: Command, rows: &[FlagRow], context: commands::Context) -> Result
         Command::Doctor => commands::doctor::run(context),
         Command::Runs(args) => commands::runs::run(&args, context),
         Command::Compare(args) => commands::compare::run(&args, context),
+        Command::Confirm(args) => commands::confirm::run(&args, context),
         Command::Verify(args) => commands::verify::run(&args, context),
         Command::Parse(args) => commands::parse::run(&args, context),
         Command::Classify(args) => commands::classify::run(&args, context),

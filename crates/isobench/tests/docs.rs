@@ -14,6 +14,7 @@ use isobench_plan::intake::columns::COLUMNS;
 use isobench_plan::keys::{KeyDefault, task_keys};
 use isobench_runner::environment::Manifest;
 use isobench_schema::block::{BlockComplete, BlockSpec};
+use isobench_schema::check::{Check, CheckUnit};
 use isobench_schema::commit_task::{CommitTask, DatasetHeader, RowFormat};
 use isobench_schema::comparability::KeyField;
 use isobench_schema::deviation::DeviationKind;
@@ -28,7 +29,7 @@ use isobench_schema::measurement::{Direction, MetricName};
 use isobench_schema::old_tables::OldTables;
 use isobench_schema::plan::{ExclusionReason, Plan};
 use isobench_schema::record::{Phase, RecordHeader};
-use isobench_schema::verdict::{Judgement, Standing, Verdict};
+use isobench_schema::verdict::{CheckEffect, Judgement, Standing, Verdict};
 
 /// What stands above the reference of the command.
 const CLI_HEAD: &str = "\
@@ -250,6 +251,26 @@ fn metrics() -> String {
     table(&["metric", "unit", "better is"], MetricName::ALL.iter().map(row))
 }
 
+fn checks() -> String {
+    let meanings = meanings("crates/schema/src/check.rs");
+    let row = |check: &Check| {
+        let charge = match check.charge() {
+            None => "by class",
+            Some(Charge::Arm) => "the arm",
+            Some(Charge::Infrastructure) => "infrastructure",
+        };
+        let again = match check.is_repeated() {
+            None => "by class",
+            Some(true) => "yes",
+            Some(false) => "",
+        };
+        let class = check.class().map_or_else(|| "the most frequent class of the failed".to_owned(), code);
+        let meaning = meanings.get(check.as_str()).cloned().unwrap_or_default();
+        vec![code(check), meaning, cell(check.bound()), class, charge.to_owned(), again.to_owned()]
+    };
+    table(&["check", "what must hold", "bound", "class", "charged to", "block runs again"], Check::ALL.iter().map(row))
+}
+
 fn dataset_columns() -> String {
     let names = |names: &[&str]| names.iter().map(code).collect::<Vec<_>>().join(", ");
     table(&["names", "meaning"], COLUMNS.iter().map(|column| vec![names(column.names), cell(column.doc)]))
@@ -272,6 +293,8 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
     let bounds = AuditBound::ALL.iter().map(|value| value.as_str());
     let flows = FlowState::ALL.iter().map(|value| value.as_str());
     let steps = StepState::ALL.iter().map(|value| value.as_str());
+    let effects = CheckEffect::ALL.iter().map(|value| value.as_str());
+    let units = CheckUnit::ALL.iter().map(|value| value.as_str());
     let searches = SearchEnd::ALL.iter().map(|value| value.as_str());
     vec![
         ("docs/formats.md", "formats", formats()),
@@ -295,6 +318,9 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
         ("docs/formats.md", "step states", spellings("state", "crates/schema/src/load_checks/sweep.rs", steps)),
         ("docs/formats.md", "search ends", spellings("end", "crates/schema/src/load_checks/sweep.rs", searches)),
         ("docs/methodology.md", "metrics", metrics()),
+        ("docs/methodology.md", "checks", checks()),
+        ("docs/formats.md", "check effects", spellings("effect", "crates/schema/src/verdict.rs", effects)),
+        ("docs/formats.md", "check units", spellings("unit", "crates/schema/src/check.rs", units)),
     ]
 }
 

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use isobench_schema::check::Check;
 use isobench_schema::event::{BlockEnd, EventKind, LaunchStage};
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::outcome::{LaunchRecord, Outcome, evidence};
@@ -41,13 +42,22 @@ struct Row {
     /// A part of a line of evidence.
     line: &'static str,
     verdict: &'static str,
+    /// The check that is broken, if the failure comes from one.
+    check: Option<Check>,
+}
+
+impl Row {
+    /// Names the check that is broken.
+    fn breaking(self, check: &str) -> Self {
+        Self { check: Some(Check::parse(check).unwrap()), ..self }
+    }
 }
 
 /// Returns a row of the table.
 fn row(fault: &'static str, shows: Shows, class: &str, stage: &str, line: &'static str, verdict: &'static str) -> Row {
     let class = FailureClass::parse(class).unwrap();
     let agent = fault.split('=').next().unwrap();
-    Row { agent, fault, shows, class, stage: FailureStage::parse(stage).unwrap(), line, verdict }
+    Row { agent, fault, shows, class, stage: FailureStage::parse(stage).unwrap(), line, verdict, check: None }
 }
 
 /// Runs the baseline and one agent for each row in one block, and checks what is said of each.
@@ -89,6 +99,7 @@ fn check_failure<'f>(row: &Row, found: impl Iterator<Item = &'f Failure>) {
     let failure = found.iter().find(fits).unwrap_or_else(|| panic!("{}: {found:#?}", row.fault));
     let shows = failure.evidence.iter().any(|line| line.text.contains(row.line));
     assert!(shows, "{}: `{}` isn't in {:#?}", row.fault, row.line, failure.evidence);
+    assert_eq!(failure.check.map(|broken| broken.name), row.check, "{}: {failure}", row.fault);
 }
 
 /// Returns what the events say of a row's agent.
@@ -106,6 +117,8 @@ fn in_events(place: &Place, row: &Row, launches: &[LaunchRecord]) -> Vec<Failure
                 | EventKind::BlockStarted { .. }
                 | EventKind::LaunchStage { .. }
                 | EventKind::LookTaken { .. }
+                | EventKind::Confirmed { .. }
+                | EventKind::ConfirmationWithdrawn { .. }
                 | EventKind::RunEnded { .. } => None,
             });
             charged.collect()
@@ -133,8 +146,10 @@ fn an_engine_that_ends_answers_wrongly_or_touches_what_it_must_not_is_told_apart
         row("die-at-start", Failed, "start-crashed", "start", "ValueError: No available memory", failed),
         // The first request, two probes and two of warm-up come before the window.
         row("die-after=7", Failed, "server-died", "workload", "ERROR the engine core died", failed),
-        row("malformed=8", Discounted, "stream-malformed", "workload", "an event can't be read", failed),
-        row("error-event=8", Discounted, "stream-error", "workload", "the engine core failed", failed),
+        row("malformed=8", Discounted, "stream-malformed", "workload", "an event can't be read", failed)
+            .breaking("requests-succeed"),
+        row("error-event=8", Discounted, "stream-error", "workload", "the engine core failed", failed)
+            .breaking("requests-succeed"),
         row(
             "close-early=8",
             Discounted,
@@ -142,18 +157,24 @@ fn an_engine_that_ends_answers_wrongly_or_touches_what_it_must_not_is_told_apart
             "workload",
             "closed the connection after 8 chunks",
             failed,
-        ),
-        row("http-500=8", Discounted, "http-error", "workload", "answered with status 500", failed),
+        )
+        .breaking("requests-succeed"),
+        row("http-500=8", Discounted, "http-error", "workload", "answered with status 500", failed)
+            .breaking("requests-succeed"),
         row("http-500=1", Failed, "first-request-failed", "ready", "answered with status 500", failed),
-        row("short", Discounted, "output-length", "validity", "16 tokens asked, 8 came", invalid),
-        row("liar", Discounted, "token-count-mismatch", "validity", "usage says 16 tokens, 8 came", invalid),
-        row("garbage", Discounted, "output-mismatch", "validity", "expected `", invalid),
+        row("short", Discounted, "output-length", "validity", "16 tokens asked, 8 came", invalid)
+            .breaking("answer-lengths"),
+        row("liar", Discounted, "token-count-mismatch", "validity", "usage says 16 tokens, 8 came", invalid)
+            .breaking("token-counts"),
+        row("garbage", Discounted, "output-mismatch", "validity", "expected `", invalid).breaking("probe-answers"),
         row("survivor", Incident, "process-survived", "workload", "isobench-fake-e", none),
         row("flood=40000000", Incident, "log-flood", "workload", "one of very many lines", none),
-        row("write-own-tree", Failed, "environment-modified", "verify", "written-by-engine.txt", invalid),
-        row("steal-port", Failed, "environment-unproven", "verify", "/tree", invalid),
-        row("leave-file=$HOME/../requests.jsonl", Failed, "evidence-altered", "validity", "found: ", invalid),
-        row("ask-network", Failed, "network-asked", "validity", "example.invalid", invalid),
+        row("write-own-tree", Failed, "environment-modified", "verify", "written-by-engine.txt", invalid)
+            .breaking("tree-unmodified"),
+        row("steal-port", Failed, "environment-unproven", "verify", "/tree", invalid).breaking("live-proof"),
+        row("leave-file=$HOME/../requests.jsonl", Failed, "evidence-altered", "validity", "found: ", invalid)
+            .breaking("evidence-intact"),
+        row("ask-network", Failed, "network-asked", "validity", "example.invalid", invalid).breaking("no-network"),
     ];
     // Two rows of one fault are two agents.
     let (once, again): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.fault != "http-500=1");
@@ -181,7 +202,8 @@ fn an_engine_that_is_never_ready_stalls_or_goes_on_at_the_end_is_told_apart() {
     let rows = [
         row("never-ready", Failed, "never-ready", "ready", "listening on", "agent-failed"),
         row("wrong-port", Failed, "never-ready", "ready", "loading the model", "agent-failed"),
-        row("stall=8", Discounted, "stream-stalled", "workload", "brought no event for 2 s", "agent-failed"),
+        row("stall=8", Discounted, "stream-stalled", "workload", "brought no event for 2 s", "agent-failed")
+            .breaking("requests-succeed"),
         row("ignore-sigterm", Incident, "stop-forced", "workload", "signal 15 is ignored", "inconclusive"),
     ];
     check(&place, text(&place), &rows, &["limits.ready-s=5", "limits.stall-s=2", "limits.stop-s=1"]);
@@ -245,7 +267,8 @@ fn a_port_that_a_process_outside_the_engine_owns_spoils_the_block_and_at_last_th
         over.store(true, Ordering::Relaxed);
         assert_eq!(finished.code, Some(100), "{finished:?}");
     });
-    let row = row("slow", Shows::Failed, "port-owned-by-other", "ready", "is listened on by `faults", "inconclusive");
+    let row = row("slow", Shows::Failed, "port-owned-by-other", "ready", "is listened on by `faults", "inconclusive")
+        .breaking("port-owner");
     let mut spoilt = 0;
     for event in events(&run) {
         if let EventKind::BlockEnded { end, launches, .. } = event.kind {
@@ -275,7 +298,8 @@ fn an_engine_that_ends_or_holds_its_guard_or_becomes_another_is_charged_and_ende
     let rows = [
         Row { agent: "kill", ..row(kill, Shows::Failed, died, "workload", "engine, was killed", failed) },
         Row { agent: "hold", ..row(hold, Shows::Failed, died, "workload", "engine, was held by a signal", failed) },
-        row("leave-folder=23", Shows::Failed, "environment-unproven", "verify", "/tree", "invalid"),
+        row("leave-folder=23", Shows::Failed, "environment-unproven", "verify", "/tree", "invalid")
+            .breaking("live-proof"),
     ];
     let launches = check(&place, text(&place), &rows, &[]);
     let killed = launches.iter().find(|record| record.launch.arm.to_string() == "agent:kill").unwrap();
@@ -302,6 +326,7 @@ fn an_engine_that_removes_the_lease_costs_its_own_launch_alone() {
                 match record.outcome {
                     Outcome::Failed { failure } => {
                         assert_eq!(failure.class, FailureClass::LeaseLost);
+                        assert_eq!(failure.check, Some(Check::LeaseHeld.into()));
                         assert_eq!(record.launch.arm.to_string(), "agent:thief");
                     }
                     Outcome::Measured => assert_ne!(record.launch.arm.to_string(), "agent:thief"),
@@ -372,6 +397,8 @@ fn a_build_that_outlives_a_killed_run_is_ended_by_the_next_command() {
         | EventKind::LaunchStage { .. }
         | EventKind::LookTaken { .. }
         | EventKind::BlockEnded { .. }
+        | EventKind::Confirmed { .. }
+        | EventKind::ConfirmationWithdrawn { .. }
         | EventKind::RunEnded { .. } => None,
     });
     assert!(ended.is_some_and(|ended| ended >= 1), "{ended:?}");

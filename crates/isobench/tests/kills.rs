@@ -113,7 +113,11 @@ fn check(place: &Place, finished: &Finished) {
             }
             EventKind::RunEnded { end: found, .. } => end = Some(found),
             EventKind::RunStarted { .. } => end = None,
-            EventKind::OrphansEnded { .. } | EventKind::LaunchStage { .. } | EventKind::LookTaken { .. } => {}
+            EventKind::OrphansEnded { .. }
+            | EventKind::LaunchStage { .. }
+            | EventKind::LookTaken { .. }
+            | EventKind::Confirmed { .. }
+            | EventKind::ConfirmationWithdrawn { .. } => {}
         }
     }
     assert_eq!(told.len(), 3 * begun.len(), "an attempt has no end");

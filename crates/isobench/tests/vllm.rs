@@ -38,6 +38,8 @@ fn launches(run: &Path) -> Vec<LaunchRecord> {
         | EventKind::BlockStarted { .. }
         | EventKind::LaunchStage { .. }
         | EventKind::LookTaken { .. }
+        | EventKind::Confirmed { .. }
+        | EventKind::ConfirmationWithdrawn { .. }
         | EventKind::RunEnded { .. } => Vec::new(),
     };
     let events = RunReader::open(run).unwrap().events().unwrap();

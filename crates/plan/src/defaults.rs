@@ -44,6 +44,9 @@ pub const MARGIN: f64 = 0.02;
 /// How much less than with itself the baseline's answers may agree with an arm's.
 pub const OUTPUT_MARGIN: f64 = 0.02;
 
+/// How many times as fast as the baseline an arm may be and still be believed.
+pub const BELIEVABLE_RATIO: f64 = isobench_schema::task::BELIEVABLE_RATIO;
+
 /// The fewest blocks of a look: enough for Student's t and for an exact sign-flip p below 0.05 (methodology, section 5).
 pub const FEWEST_BLOCKS: u32 = 6;
 

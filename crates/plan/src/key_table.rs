@@ -152,6 +152,7 @@ fn deciding() -> Vec<KeyDoc> {
         row("metric.margin", Number(NumberRange::Fraction), value(defaults::MARGIN), "The smallest relative difference that matters: 0.02 is 2 %."),
         row("metric.guards", guards, value("[]"), "Further metrics to report, by name."),
         row("metric.output-margin", Number(NumberRange::Share), value(defaults::OUTPUT_MARGIN), "How much less than with itself the baseline's answers may agree with an arm's."),
+        row("metric.believable-ratio", Number(NumberRange::AboveOne), value(defaults::BELIEVABLE_RATIO), "How many times as fast as the baseline an arm may be; beyond it, it is `invalid: implausible` until a person confirms it (`isobench confirm`)."),
         row("design", Table, Absent, "The design of the run."),
         row("design.blocks", KeyKind::Whole { least: 1, most: 100_000 }, KeyDefault::Value("several looks".to_owned()), "Blocks of a design with one look: in each, every arm is launched once. Below 6 is a deviation."),
         row("design.max-blocks", KeyKind::Whole { least: 6, most: 10_000 }, value(f64::from(defaults::MAX_BLOCKS)), "The most blocks of a design with several looks: a task ends at the first look that decides everything."),

@@ -17,6 +17,8 @@ pub enum NumberRange {
     Fraction,
     /// From 0 to 1.
     Share,
+    /// Above 1.
+    AboveOne,
 }
 
 impl NumberRange {
@@ -28,6 +30,7 @@ impl NumberRange {
                 Self::Positive => value > 0.0,
                 Self::Fraction => value > 0.0 && value < 1.0,
                 Self::Share => (0.0..=1.0).contains(&value),
+                Self::AboveOne => value > 1.0,
             }
     }
 }
@@ -39,6 +42,7 @@ impl fmt::Display for NumberRange {
             Self::Positive => "a number above 0",
             Self::Fraction => "a number above 0 and below 1",
             Self::Share => "a number from 0 to 1",
+            Self::AboveOne => "a number above 1",
         })
     }
 }
@@ -161,6 +165,7 @@ mod tests {
             ("workload.requests", "a whole number of at least 1"),
             ("design.blocks", "a whole number from 1 to 100000"),
             ("metric.margin", "a number above 0 and below 1"),
+            ("metric.believable-ratio", "a number above 1"),
             ("engine.kind", "one of `generic`, `vllm`, `sglang`"),
             ("environment.build", "a list of lists of strings"),
         ] {

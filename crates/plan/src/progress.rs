@@ -47,7 +47,7 @@ impl TaskProgress {
         if !self.complete.insert(block) {
             return;
         }
-        let mut baseline_failed = charged.contains_key(&ArmId::Baseline);
+        let mut baseline_failed = charged.get(&ArmId::Baseline).is_some_and(|failure| !failure.is_confirmable());
         for (arm, failure) in charged {
             self.count_failure(arm, failure);
         }
@@ -66,6 +66,10 @@ impl TaskProgress {
     }
 
     fn count_failure(&mut self, arm: &ArmId, failure: &Failure) {
+        // A person may still confirm it, and then the arm needs its blocks.
+        if failure.is_confirmable() {
+            return;
+        }
         let (blocks, last) = self.failed.entry(arm.clone()).or_insert_with(|| (0, failure.clone()));
         *blocks += 1;
         last.clone_from(failure);
@@ -168,6 +172,8 @@ impl Progress {
             EventKind::RunStarted { .. }
             | EventKind::OrphansEnded { .. }
             | EventKind::LaunchStage { .. }
+            | EventKind::Confirmed { .. }
+            | EventKind::ConfirmationWithdrawn { .. }
             | EventKind::RunEnded { .. } => {}
         }
     }

@@ -324,6 +324,8 @@ fn metric(draft: &mut Draft<'_>) -> Option<MetricSpec> {
         margin: draft.number("metric.margin").unwrap_or(defaults::MARGIN),
         guards,
         output_margin: draft.number("metric.output-margin").unwrap_or(defaults::OUTPUT_MARGIN),
+        believable_ratio: draft.number("metric.believable-ratio"),
+        ceiling: None,
     })
 }
 

@@ -108,6 +108,7 @@ direction = "lower"
 margin = 0.05
 guards = ["output_throughput"]
 output-margin = 0
+believable-ratio = 2.5
 [design]
 blocks = 4
 max-blocks = 12
@@ -135,6 +136,7 @@ disk-gib = 3
     assert_eq!(task.workload.arrival, Arrival::closed(2));
     assert_eq!(serde_json::to_string(&task.workload.extra_body).unwrap(), r#"{"nested":{"x":[1,"a"]},"top_k":3}"#);
     assert_eq!(task.design.blocks, Some(4));
+    assert_eq!(task.metric.believable_ratio, Some(2.5));
     // The same task as one line of JSON is the same task, and every key of the reference stands in it.
     let value: toml::Value = toml::from_str(text).unwrap();
     let files = Memory::new(&[

@@ -11,6 +11,7 @@ use isobench_plan::next::{Next, next};
 use isobench_plan::planner::{self, DesignOptions, PlanOptions};
 use isobench_plan::progress::{Progress, TaskStop};
 use isobench_schema::block::BlockSpec;
+use isobench_schema::check::Check;
 use isobench_schema::comparability::ComparabilityKey;
 use isobench_schema::event::{BlockEnd, Event, EventKind};
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
@@ -64,6 +65,7 @@ fn events(spec: &BlockSpec, fate: Fate) -> Vec<EventKind> {
         evidence: BTreeMap::new(),
         timeline: Timeline { total_ms: Millis::new(2000.0), ..Timeline::default() },
         client: None,
+        device: None,
         key: ComparabilityKey::default(),
     };
     let launches = (0..).zip(&spec.launches).map(record).collect();
@@ -200,6 +202,27 @@ fn what_the_checks_charge_to_the_baseline_counts_as_its_failure() {
         progress.apply(&event(sequence, kind));
     }
     assert_eq!(progress.next(&plan).unwrap(), Next::Finished);
+}
+
+#[test]
+fn an_arm_that_is_only_hard_to_believe_keeps_its_blocks() {
+    let plan = sample();
+    let word = |check: Check, class| failure(class).breaking(check);
+    for (charged, given_up) in [
+        (word(Check::BelievableRatio, FailureClass::Implausible), false),
+        (word(Check::AnswerLengths, FailureClass::OutputLength), true),
+    ] {
+        let mut progress = Progress::new(run());
+        for sequence in 0..2 {
+            let Next::Block(spec) = progress.next(&plan).unwrap() else { panic!("nothing to run") };
+            let charged = BTreeMap::from([(ArmId::Human, charged.clone())]);
+            let end = BlockEnd::Complete;
+            progress.apply(&event(sequence, EventKind::BlockEnded { id: spec.id, end, launches: Vec::new(), charged }));
+        }
+        let Next::Block(spec) = progress.next(&plan).unwrap() else { panic!("nothing to run") };
+        let human = spec.launches.iter().find(|launch| launch.arm == ArmId::Human).unwrap();
+        assert_eq!(human.settled.is_some(), given_up, "{charged}");
+    }
 }
 
 /// Returns a plan of two tasks with looks after 6 and 12 blocks.

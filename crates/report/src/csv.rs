@@ -2,8 +2,10 @@
 
 use isobench_schema::verdict::Judgement;
 
+use crate::words::confirmed_by;
+
 /// The names of the columns, which are the JSON names.
-const COLUMNS: [&str; 15] = [
+const COLUMNS: [&str; 16] = [
     "task",
     "standing",
     "of",
@@ -19,6 +21,7 @@ const COLUMNS: [&str; 15] = [
     "blocks",
     "charged_to",
     "reason",
+    "confirmed",
 ];
 
 /// Returns every contrast of the judgement with a header line. What wasn't measured is an empty field.
@@ -44,6 +47,11 @@ pub fn contrasts(judgement: &Judgement) -> String {
                 contrast.blocks.to_string(),
                 contrast.charged_to.as_ref().map(ToString::to_string).unwrap_or_default(),
                 contrast.reason.clone(),
+                task.confirmations
+                    .iter()
+                    .find(|confirmation| confirmation.arm == contrast.of)
+                    .map(confirmed_by)
+                    .unwrap_or_default(),
             ];
             row(&mut out, &fields);
         }

@@ -9,7 +9,7 @@ use isobench_schema::plan::Problem;
 use isobench_schema::verdict::{Contrast, Judgement, TaskJudgement};
 use serde_json::{Map, Value, json};
 
-/// Returns `{"tasks": [{"id", "standing", "contrasts": [..]}]}`. What wasn't measured is `null`, as it is stored; fields
+/// Returns `{"tasks": [{"id", "standing", "contrasts": [..], "broken": [..]}]}`. What wasn't measured is `null`, as it is stored; fields
 /// that apply only sometimes, such as `charged_to` and `speedup`, are left out where they don't.
 pub fn contract(judgement: &Judgement) -> Value {
     json!({ "tasks": judgement.tasks.iter().map(task).collect::<Vec<_>>() })
@@ -61,11 +61,21 @@ pub fn rule(rule: &RuleText) -> Value {
 }
 
 fn task(task: &TaskJudgement) -> Value {
-    json!({
-        "id": task.id.as_str(),
-        "standing": task.standing.as_str(),
-        "contrasts": task.contrasts.iter().map(contrast).collect::<Vec<_>>(),
-    })
+    let mut object = Map::new();
+    let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
+    put("id", task.id.as_str().into());
+    put("standing", task.standing.as_str().into());
+    put("contrasts", task.contrasts.iter().map(contrast).collect());
+    if !task.broken.is_empty() {
+        put("broken", json!(task.broken));
+    }
+    if !task.confirmations.is_empty() {
+        put("confirmations", json!(task.confirmations));
+    }
+    if !task.unlike.is_empty() {
+        put("unlike", json!(task.unlike));
+    }
+    Value::Object(object)
 }
 
 fn contrast(contrast: &Contrast) -> Value {

@@ -95,7 +95,7 @@ impl LiveState {
                 // The pace of an earlier process, perhaps on a busier machine, isn't this one's.
                 (self.taken_s, self.foreseen_s) = (0.0, 0.0);
             }
-            EventKind::OrphansEnded { .. } => {}
+            EventKind::OrphansEnded { .. } | EventKind::Confirmed { .. } | EventKind::ConfirmationWithdrawn { .. } => {}
             EventKind::BlockStarted { id, order } => {
                 let waiting = |arm: &ArmId| Launch { arm: arm.clone(), progress: Progress::Waiting, since_ms: at_ms };
                 let launches = order.iter().map(waiting).collect();

@@ -87,6 +87,9 @@ fn task(out: &mut String, task: &TaskView) {
         write!(metric, " {}.", escape(workload)).expect("a String takes every write");
     }
     push(out, &metric);
+    for text in &task.confirmations {
+        push(out, &format!("**!** {}", escape(text)));
+    }
     if !task.contrasts.is_empty() {
         contrasts(out, task);
     }
@@ -101,6 +104,11 @@ fn task(out: &mut String, task: &TaskView) {
     for (kind, title) in [(FailureKind::Failure, "Failures"), (FailureKind::Incident, "Incidents (the launches count)")]
     {
         failures(out, title, task.failures.iter().filter(|failure| failure.kind == kind));
+    }
+    if !task.checks.is_empty() {
+        push(out, "### Checks that launches broke");
+        let items: Vec<String> = task.checks.iter().map(|item| format!("- {}", escape(&item.sentence()))).collect();
+        push(out, &items.join("\n"));
     }
     if !task.unlike.is_empty() {
         push(out, "### Not comparable");
@@ -145,6 +153,9 @@ fn failures<'a>(out: &mut String, title: &str, failures: impl Iterator<Item = &'
     for failure in failures {
         let FailureView { arm, launches, class, stage, message, .. } = failure;
         push(out, &format!("- {}: **{class}** at {stage}, {launches}: {}", code(arm), escape(message)));
+        if let Some(check) = &failure.check {
+            push(out, &format!("  {}.", escape(check)));
+        }
         if let Some(cause) = &failure.cause {
             push(out, &format!("  Its logs say: {}. Fix: {}.", escape(&cause.text), escape(&cause.fix)));
         }

@@ -92,6 +92,47 @@ pub struct TaskView {
     pub deviations: Vec<DeviationView>,
     /// Launches that are not comparable with the others.
     pub unlike: Vec<String>,
+    /// Checks that launches broke, with how many of them.
+    pub checks: Vec<CheckView>,
+    /// What a person has confirmed.
+    pub confirmations: Vec<String>,
+}
+
+/// A check that launches of an arm broke.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckView {
+    /// The arm.
+    pub arm: String,
+    /// The check's name.
+    pub check: &'static str,
+    /// How many launches broke it.
+    pub launches: u32,
+    /// For how many of them it is why they don't count.
+    pub decided: u32,
+    /// For how many of them it is why their block ran again.
+    pub spoilt: u32,
+    /// The numbers of the first one, and its block.
+    pub first: String,
+    /// Whether a person has confirmed it.
+    pub confirmed: bool,
+}
+
+impl CheckView {
+    /// Returns the check with its counts in one line.
+    pub fn sentence(&self) -> String {
+        let Self { arm, check, launches, decided, spoilt, first, .. } = self;
+        let of = crate::number::counted(*launches, "launch");
+        let effect = match (self.confirmed, *decided, *spoilt) {
+            (true, _, _) => "confirmed by a person".to_owned(),
+            (false, 0, 0) => "something else decides".to_owned(),
+            (false, 0, spoilt) => format!("for {spoilt} of them the block ran again"),
+            (false, decided, 0) => format!("for {decided} of them why they don't count"),
+            (false, decided, spoilt) => {
+                format!("for {decided} of them why they don't count, for {spoilt} the block ran again")
+            }
+        };
+        format!("{arm}: {check} in {of}, {effect}; first in {first}")
+    }
 }
 
 /// The name of a metric with its unit.
@@ -261,6 +302,8 @@ pub struct FailureView {
     pub stage: &'static str,
     /// One sentence.
     pub message: String,
+    /// The check that it breaks, with its numbers.
+    pub check: Option<String>,
     /// Why, as its logs say it.
     pub cause: Option<CauseView>,
     /// The lines that show it, most telling first.

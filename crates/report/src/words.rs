@@ -1,6 +1,9 @@
 //! The words, symbols and tones of verdicts and standings, the same in every format.
 
+pub(crate) mod check;
 pub(crate) mod coverage;
+
+pub use check::{confirmed_by, key_difference};
 
 use isobench_schema::assessment::{self, RungVerdict, Severity};
 use isobench_schema::measurement::Direction;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use isobench_loadgen::schedule::{Resources, ScheduleError, Schedules};
 use isobench_schema::block::{BlockLaunch, BlockSpec};
+use isobench_schema::check::Check;
 use isobench_schema::comparability::ComparabilityKey;
 use isobench_schema::environment::Isolation;
 use isobench_schema::facts::Host;
@@ -200,7 +201,7 @@ fn take_lease(context: &BlockContext<'_>, device: &str, sink: &mut dyn Sink) -> 
 
 fn lease_lost() -> Failure {
     let message = "the lease's lock file was removed or replaced during the launch";
-    Failure::new(FailureStage::Validity, FailureClass::LeaseLost, message).transient()
+    Failure::new(FailureStage::Validity, FailureClass::LeaseLost, message).breaking(Check::LeaseHeld).transient()
 }
 
 /// Returns the record of a launch whose coordinator died before it could write one. Its evidence is the caller's to add.
@@ -215,6 +216,7 @@ pub fn interrupted(spec: &BlockSpec, launch: LaunchId, position: u32) -> Option<
         evidence: BTreeMap::new(),
         timeline: Timeline::default(),
         client: None,
+        device: None,
         key: ComparabilityKey::default(),
     })
 }

@@ -1,5 +1,6 @@
 //! What the machine is and has: facts for plans and records, and what its user should know before a run.
 
+pub(crate) mod device_watch;
 mod doctor;
 mod models;
 pub mod revisions;

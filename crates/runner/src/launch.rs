@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use isobench_loadgen::schedule::Schedules;
 use isobench_loadgen::target::Target;
 use isobench_schema::block::{BlockLaunch, BlockSpec};
+use isobench_schema::check::Check;
 use isobench_schema::comparability::{ComparabilityKey, KeyField};
 use isobench_schema::environment::StaticProof;
 use isobench_schema::event::LaunchStage;
@@ -31,6 +32,7 @@ use crate::host::network_trap::NetworkTrap;
 use crate::host::process_table;
 use crate::host::reaper::{self, Reaper};
 use crate::host::shared_folders::Snapshot;
+use crate::inventory::device_watch;
 use crate::live;
 use crate::load::{self, Load, Notes};
 use crate::server::{self, Server, Start};
@@ -83,6 +85,7 @@ pub(crate) fn unlaunched(context: &LaunchContext<'_>, launch: LaunchId, outcome:
         evidence: BTreeMap::new(),
         timeline: Timeline::default(),
         client: None,
+        device: None,
         key: key(context, &[]),
     }
 }
@@ -132,6 +135,7 @@ pub(crate) fn run(
         evidence: kept,
         timeline: notes.timeline,
         client: notes.client,
+        device: notes.device,
         key: key(context, &packages),
         launch,
     })
@@ -176,7 +180,7 @@ fn altered(written: Option<&Artifact>, kept: Option<&Artifact>) -> Option<Failur
     };
     let message = format!("`{}` isn't what was written to it: the engine changed or removed it", evidence::REQUESTS);
     let failure = Failure::new(FailureStage::Validity, FailureClass::EvidenceAltered, message);
-    Some(failure.with_evidence([line("written", written), line("found", kept)]))
+    Some(failure.breaking(Check::EvidenceIntact).with_evidence([line("written", written), line("found", kept)]))
 }
 
 /// Returns the failure of an engine that took away, or put something in the place of, a file that its launch writes.
@@ -192,7 +196,8 @@ fn taken_away(error: RunBlockError) -> Result<Failure, RunBlockError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let message = format!("`{name}` can't be written: the engine took its place or its folder away");
     let line = EvidenceLine::new(name, None, &source.to_string());
-    Ok(Failure::new(FailureStage::Validity, FailureClass::EvidenceAltered, message).with_evidence([line]))
+    let failure = Failure::new(FailureStage::Validity, FailureClass::EvidenceAltered, message);
+    Ok(failure.breaking(Check::EvidenceIntact).with_evidence([line]))
 }
 
 type Measured = Result<Result<(), Failure>, RunBlockError>;
@@ -273,6 +278,10 @@ fn serve_and_measure(
         }
         Err(name) => return Ok(Err(spawn_failed(&format!("the variable `{name}` isn't UTF-8")))),
     };
+    let home = progress.folder.join("home");
+    if let Err(failure) = crate::caches::check(progress.folder, &[&home, &caches], &variables) {
+        return Ok(Err(failure));
+    }
     let launched = Launched { command: &command, variables: variables.keys().collect(), folder: tree, port };
     write_json(&progress.folder.join(evidence::LAUNCH), &launched)?;
 
@@ -307,7 +316,7 @@ fn serve_and_measure(
     let load = Load {
         spec,
         schedules: context.schedules,
-        cancel: block.cancel,
+        block,
         launch: progress.launch,
         folder: progress.folder,
         records: &records,
@@ -324,6 +333,7 @@ fn serve_and_measure(
     progress.incidents.extend(stopped.incidents);
     // Without its guard, or away from it, the engine lives on.
     progress.incidents.extend(server::survived(&reaper::names(&context.reaper.end_strays()?)));
+    progress.incidents.extend(progress.notes.device.as_ref().and_then(device_watch::power_capped));
     progress.incidents.extend(log_flood(progress.folder, spec.limits.log_bytes));
     progress.incidents.extend(left_shared_memory(&shared, &progress.notes.shared_memory));
     progress.incidents.extend(shared_folders(&shared));
@@ -332,7 +342,7 @@ fn serve_and_measure(
     if !spec.server.allow_network && !asked.is_empty() && measured.is_ok() {
         let message = format!("the engine asked the network {} times", asked.len());
         let failure = Failure::new(FailureStage::Validity, FailureClass::NetworkAsked, message);
-        return Ok(Err(failure.with_evidence(asked)));
+        return Ok(Err(failure.breaking(Check::NoNetwork).with_evidence(asked)));
     }
     Ok(measured)
 }

@@ -12,6 +12,7 @@ pub mod lease;
 pub mod server;
 pub mod sink;
 
+mod caches;
 mod launch;
 mod live;
 mod load;

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use isobench_schema::check::Check;
 use isobench_schema::environment::{LiveProof, StaticProof};
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::Digest;
@@ -82,7 +83,8 @@ pub(crate) fn compare(before: &LiveProof, after: &LiveProof) -> Result<(), Failu
     }
     let line = |source: &str, text: &str| EvidenceLine::new(source, None, text);
     let message = format!("the port was owned by {first} before the measurement and by {last} after it");
-    Err(unproven(message).with_evidence([line("before", &first), line("after", &last)]))
+    let failure = unproven(message).breaking(Check::SameProcess);
+    Err(failure.with_evidence([line("before", &first), line("after", &last)]))
 }
 
 /// Returns the mapped libraries of the tree with their digests, and the others by path.
@@ -151,7 +153,7 @@ fn canonical(path: &Path) -> PathBuf {
 }
 
 pub(crate) fn unproven(message: String) -> Failure {
-    Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message)
+    Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message).breaking(Check::LiveProof)
 }
 
 fn vanished(process: u32) -> Failure {
@@ -226,7 +228,10 @@ mod tests {
         assert_eq!(compare(&first, &first.clone()), Ok(()));
         for other in [proof(8, "/bin/engine"), proof(7, "/bin/other")] {
             let failure = compare(&first, &other).unwrap_err();
-            assert_eq!(failure.class, FailureClass::EnvironmentUnproven);
+            assert_eq!(
+                (failure.class, failure.check),
+                (FailureClass::EnvironmentUnproven, Some(Check::SameProcess.into()))
+            );
             assert_eq!(failure.evidence.len(), 2, "{failure:?}");
         }
     }

@@ -14,16 +14,18 @@ use isobench_loadgen::get::get;
 use isobench_loadgen::record::RecordWriter;
 use isobench_loadgen::schedule::Schedules;
 use isobench_schema::block::BlockSpec;
+use isobench_schema::check::Check;
 use isobench_schema::environment::LiveProof;
 use isobench_schema::event::LaunchStage;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::LaunchId;
-use isobench_schema::outcome::{Artifact, ClientLoad, Timeline, evidence};
+use isobench_schema::outcome::{Artifact, ClientLoad, DeviceClocks, Timeline, evidence};
 use isobench_schema::record::{Phase, PhaseAudit, RequestRecord};
 
-use crate::block::RunBlockError;
+use crate::block::{BlockContext, RunBlockError};
 use crate::host::client_thread::Scheduling;
 use crate::host::process_table;
+use crate::inventory::device_watch::DeviceWatch;
 use crate::launch::{millis, write_json};
 use crate::live;
 use crate::server::Server;
@@ -40,7 +42,8 @@ const VERSION_PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Load<'a> {
     pub(crate) spec: &'a BlockSpec,
     pub(crate) schedules: &'a Schedules,
-    pub(crate) cancel: &'a AtomicBool,
+    /// The machine.
+    pub(crate) block: &'a BlockContext<'a>,
     pub(crate) launch: &'a LaunchId,
     pub(crate) folder: &'a Path,
     pub(crate) records: &'a File,
@@ -66,6 +69,8 @@ macro_rules! attempt {
 pub(crate) struct Notes {
     pub(crate) timeline: Timeline,
     pub(crate) client: Option<ClientLoad>,
+    /// What the driver said of the devices over the window.
+    pub(crate) device: Option<DeviceClocks>,
     /// What was written to the request records.
     pub(crate) records: Option<Artifact>,
     /// Shared memory that the engine has mapped, by path.
@@ -158,9 +163,11 @@ impl Session<'_> {
         attempt!(self.check_network(server));
         sink.stage(self.load.launch, LaunchStage::Measuring)?;
         let engine_ms = process_table::processor_ms(&server.processes());
+        let devices = DeviceWatch::start(self.load.block.host, self.load.block.marker, self.load.folder);
         let measuring = Instant::now();
         attempt!(self.phase(server, writer, Phase::Measure).await?);
         notes.timeline.window_ms = millis(measuring.elapsed());
+        notes.device = devices.and_then(DeviceWatch::stop);
         notes.client = self.audit.as_ref().and_then(client_load);
         let taken = process_table::processor_ms(&server.processes()).checked_sub(engine_ms);
         if let (Some(client), Some(taken)) = (notes.client.as_mut(), taken) {
@@ -174,7 +181,7 @@ impl Session<'_> {
 
     /// Waits until the engine is ready, or the run is interrupted.
     async fn wait_ready(&self, server: &mut Server) -> Result<(), Failure> {
-        let cancel = self.load.cancel;
+        let cancel = self.load.block.cancel;
         tokio::select! {
             ready = server.wait_ready() => ready,
             () = flag(cancel) => Err(interrupted()),
@@ -230,7 +237,7 @@ impl Session<'_> {
     fn stop_if_due(&self, dead: bool) {
         if dead {
             self.stop.stop(StopCause::ServerDied);
-        } else if self.load.cancel.load(Ordering::Relaxed) {
+        } else if self.load.block.cancel.load(Ordering::Relaxed) {
             self.stop.stop(StopCause::Interrupted);
         } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             self.stop.stop(StopCause::WorkloadTimeout);
@@ -277,7 +284,8 @@ impl Session<'_> {
         }
         let message = format!("the engine is connected to the network: {}", outside.join(", "));
         let lines = outside.iter().map(|line| EvidenceLine::new("/proc/net/tcp", None, line));
-        Err(Failure::new(FailureStage::Validity, FailureClass::NetworkAsked, message).with_evidence(lines))
+        let failure = Failure::new(FailureStage::Validity, FailureClass::NetworkAsked, message);
+        Err(failure.breaking(Check::NoNetwork).with_evidence(lines))
     }
 }
 
@@ -313,7 +321,9 @@ fn stranger(server: &Server, expect: &Expect<'_>) -> Option<Failure> {
 /// Checks that the program that has answered last is the one that was proven before the first: it may have given its port
 /// to another one meanwhile, or have become another one.
 fn still_proven(server: &mut Server, expect: &Expect<'_>, before: &LiveProof) -> Result<(), Failure> {
-    let found = server.owner().map_err(|failure| live::unproven(failure.message).with_evidence(failure.evidence));
+    let found = server.owner().map_err(|failure| {
+        live::unproven(failure.message).breaking(Check::SameProcess).with_evidence(failure.evidence)
+    });
     let same = found.and_then(|process| live::prove(&expect(process))).and_then(|after| live::compare(before, &after));
     // One that has just ended has no port either.
     same.map_err(|failure| server.ended(FailureStage::Workload).unwrap_or(failure))

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use isobench_loadgen::get::get;
 use isobench_loadgen::target::Target;
+use isobench_schema::check::Check;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::outcome::evidence;
 use isobench_schema::task::Limits;
@@ -244,6 +245,7 @@ impl Server {
         }
         let message = format!("port {} is owned by a process that isn't the engine's", self.port);
         Err(Failure::new(FailureStage::Ready, FailureClass::PortOwnedByOther, message)
+            .breaking(Check::PortOwner)
             .with_evidence(evidence)
             .with_evidence(self.log_end()))
     }

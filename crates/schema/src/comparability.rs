@@ -41,10 +41,28 @@ spelt_enum!(
 #[serde(transparent)]
 pub struct ComparabilityKey(pub BTreeMap<KeyField, String>);
 
+/// A field in which two keys differ, with the value of each; absent where a key doesn't have it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyDifference {
+    /// The field.
+    pub field: KeyField,
+    /// Its value in the first key.
+    pub left: Option<String>,
+    /// Its value in the second key.
+    pub right: Option<String>,
+}
+
 impl ComparabilityKey {
-    /// Returns the fields in which the keys differ, or which only one of them has.
-    pub fn differences(&self, other: &Self) -> Vec<KeyField> {
-        KeyField::ALL.iter().copied().filter(|field| self.0.get(field) != other.0.get(field)).collect()
+    /// Returns the fields in which the keys differ, or which only one of them has, with both values.
+    pub fn differences(&self, other: &Self) -> Vec<KeyDifference> {
+        let differing = KeyField::ALL.iter().copied().filter(|field| self.0.get(field) != other.0.get(field));
+        let values = |field: KeyField| KeyDifference {
+            field,
+            left: self.0.get(&field).cloned(),
+            right: other.0.get(&field).cloned(),
+        };
+        differing.map(values).collect()
     }
 
     /// Returns the key without one field, for example without the seed to compare over blocks.
@@ -61,11 +79,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_differing_field_is_named() {
+    fn the_differing_field_is_named_with_both_values() {
         let a = ComparabilityKey([(KeyField::Host, "x".to_owned()), (KeyField::Seed, "1".to_owned())].into());
         let b = ComparabilityKey([(KeyField::Host, "y".to_owned())].into());
-        assert_eq!(a.differences(&b), [KeyField::Host, KeyField::Seed]);
-        assert_eq!(a.without(KeyField::Seed).differences(&b), [KeyField::Host]);
+        let value = |text: &str| Some(text.to_owned());
+        let host = KeyDifference { field: KeyField::Host, left: value("x"), right: value("y") };
+        let seed = KeyDifference { field: KeyField::Seed, left: value("1"), right: None };
+        assert_eq!(a.differences(&b), [host.clone(), seed]);
+        assert_eq!(a.without(KeyField::Seed).differences(&b), [host]);
         assert!(a.differences(&a).is_empty());
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::Check;
 use crate::failure::{Failure, spelt_enum};
 use crate::format::Stored;
 use crate::ids::{ArmId, BlockId, Digest, LaunchId, RunId, TaskId};
@@ -121,6 +122,30 @@ pub enum EventKind {
         /// Whether the task's further blocks are not run.
         stops: bool,
         /// Why it stops or goes on: one sentence.
+        reason: String,
+    },
+    /// A person has confirmed that an arm's launches count although they are hard to believe.
+    Confirmed {
+        /// The task.
+        task: TaskId,
+        /// The arm.
+        arm: ArmId,
+        /// The checks that its launches break, which alone are confirmed.
+        checks: Vec<Check>,
+        /// Who confirmed it.
+        by: String,
+        /// Why.
+        reason: String,
+    },
+    /// A person has taken such a word back.
+    ConfirmationWithdrawn {
+        /// The task.
+        task: TaskId,
+        /// The arm.
+        arm: ArmId,
+        /// Who took it back.
+        by: String,
+        /// Why.
         reason: String,
     },
     /// The coordinator has stopped.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::check::BrokenCheck;
+
 /// Defines an enum whose variants have one machine spelling each, in kebab-case.
 macro_rules! spelt_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $spelling:literal,)+ }) => {
@@ -155,6 +157,12 @@ spelt_enum!(
         EvidenceAltered = "evidence-altered",
         /// The device's lease was not held for the whole launch.
         LeaseLost = "lease-lost",
+        /// Caches of compiled code were not private to the launch, or not empty when its engine started.
+        CachesShared = "caches-shared",
+        /// A request of a phase went out before those of the phase before had ended.
+        NotDrained = "not-drained",
+        /// A device was slowed down by its heat or its hardware.
+        DeviceSlowed = "device-slowed",
         // found at stop; they do not undo a measurement
         /// The engine ignored SIGTERM and was killed.
         StopForced = "stop-forced",
@@ -164,6 +172,8 @@ spelt_enum!(
         LogFlood = "log-flood",
         /// A new file appeared in a folder that launches share.
         SharedFolderWritten = "shared-folder-written",
+        /// A device's clocks were held at its power cap, as they may be in every arm.
+        DevicePowerCapped = "device-power-capped",
         // infrastructure
         /// The disk is full.
         DiskFull = "disk-full",
@@ -198,6 +208,10 @@ impl FailureClass {
             | Self::WindowTooShort
             | Self::ClientBound
             | Self::LeaseLost
+            | Self::CachesShared
+            | Self::NotDrained
+            | Self::DeviceSlowed
+            | Self::DevicePowerCapped
             | Self::DiskFull
             | Self::Interrupted
             | Self::HostError => Charge::Infrastructure,
@@ -258,7 +272,15 @@ impl FailureClass {
                 | Self::NetworkAsked
                 | Self::EvidenceAltered
                 | Self::LeaseLost
+                | Self::CachesShared
+                | Self::NotDrained
+                | Self::DeviceSlowed
         )
+    }
+
+    /// Returns whether the plan is at fault, so that a new attempt at the block would only repeat it.
+    pub fn is_of_plan(self) -> bool {
+        matches!(self, Self::WindowTooShort | Self::OverSaturated | Self::CachesShared)
     }
 
     /// Returns whether the same environment would fail in the same way again, so that later blocks need not try, unless the
@@ -322,12 +344,15 @@ pub struct Failure {
     pub evidence: Vec<EvidenceLine>,
     /// Whether the same launch may well succeed if it is tried again.
     pub transient: bool,
+    /// The check that it breaks, if it comes from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<BrokenCheck>,
 }
 
 impl Failure {
     /// Returns a failure that trying again wouldn't change, without evidence lines yet.
     pub fn new(stage: FailureStage, class: FailureClass, message: impl Into<String>) -> Self {
-        Self { stage, class, message: message.into(), evidence: Vec::new(), transient: false }
+        Self { stage, class, message: message.into(), evidence: Vec::new(), transient: false, check: None }
     }
 
     /// Adds lines of evidence.

@@ -6,8 +6,10 @@
 pub mod assessment;
 pub mod block;
 pub mod cause;
+pub mod check;
 pub mod commit_task;
 pub mod comparability;
+pub mod confirmation;
 pub mod coverage;
 pub mod deviation;
 pub mod environment;

@@ -94,6 +94,30 @@ pub struct ClientLoad {
     pub engine_ms: Option<Millis>,
 }
 
+/// What the driver said of the devices over the measured window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceClocks {
+    /// Looks at the devices: one for each device and moment.
+    pub samples: u32,
+    /// Those in which a device was slowed down by its heat or its hardware.
+    pub slowed: u32,
+    /// Those in which a device's clocks were held at its power cap.
+    pub power_capped: u32,
+    /// Why devices were slowed down, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// The lowest clock of the processors of any device, in MHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lowest_mhz: Option<u32>,
+    /// The highest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub highest_mhz: Option<u32>,
+    /// The highest temperature of any device, in degrees Celsius.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hottest_celsius: Option<u32>,
+}
+
 /// The record of one launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -117,6 +141,9 @@ pub struct LaunchRecord {
     /// What the load client did; absent if the window wasn't finished or the kernel doesn't count it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientLoad>,
+    /// What the driver said of the devices over the window; absent without devices that are looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceClocks>,
     /// What must be equal before its measurement may be compared.
     pub key: ComparabilityKey,
 }

@@ -93,6 +93,35 @@ pub struct MetricSpec {
     pub guards: Vec<MetricName>,
     /// How much less than with itself the baseline's answers may agree with an arm's, from 0 to 1.
     pub output_margin: f64,
+    /// How many times as fast as the baseline an arm may be and still be believed; the rules' own number if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub believable_ratio: Option<f64>,
+    /// The most that the devices allow, where the plan knows model and devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Ceiling>,
+}
+
+/// How many times as fast as the baseline an arm may be and still be believed, unless the task says another number.
+pub const BELIEVABLE_RATIO: f64 = 10.0;
+
+impl MetricSpec {
+    /// Returns how many times as fast as the baseline an arm may be and still be believed.
+    pub fn believed(&self) -> f64 {
+        self.believable_ratio.unwrap_or(BELIEVABLE_RATIO)
+    }
+}
+
+/// The most that devices can do for a model: reading its weights once for each step at the full bandwidth of their memory,
+/// and multiplying at their full speed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ceiling {
+    /// Output tokens per second of all requests together.
+    pub output_tok_per_s: f64,
+    /// The shortest time of a step that gives each request one token, in milliseconds.
+    pub step_ms: f64,
+    /// How they came about, in a sentence.
+    pub because: String,
 }
 
 /// What a task asks of the design of its run.

@@ -6,9 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cause::Cause;
+use crate::check::BrokenCheck;
+use crate::comparability::KeyDifference;
+use crate::confirmation::Confirmation;
 use crate::coverage::Coverage;
 use crate::deviation::Deviation;
-use crate::failure::{Failure, spelt_enum};
+use crate::failure::{Failure, FailureClass, spelt_enum};
 use crate::format::Stored;
 use crate::ids::{ArmId, Digest, RunId, TaskId};
 use crate::measurement::{Direction, MetricName};
@@ -297,10 +300,64 @@ pub struct TaskJudgement {
     /// How often the baseline was found to differ from itself, if the design has a sentinel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentinel: Option<SentinelJudgement>,
-    /// Launches whose comparability key differs from the others of the task, with the fields.
+    /// Launches whose comparability key differs from that of others of the task, with the fields and their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unlike: Vec<String>,
+    pub unlike: Vec<Unlike>,
+    /// Checks that launches broke, in the order of blocks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<LaunchCheck>,
+    /// What a person has confirmed of the task.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub confirmations: Vec<Confirmation>,
 }
+
+/// Two launches that can't be compared, or that are of one arm and not alike.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unlike {
+    /// The block of the first one.
+    pub block: u32,
+    /// Its arm.
+    pub of: ArmId,
+    /// The block of the second one: the same where the two would be compared, else the first that counts.
+    pub against_block: u32,
+    /// Its arm.
+    pub against: ArmId,
+    /// In what they differ.
+    pub differences: Vec<KeyDifference>,
+}
+
+/// A check that a launch broke.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchCheck {
+    /// The launch's block.
+    pub block: u32,
+    /// Its arm.
+    pub arm: ArmId,
+    /// The class of the failure.
+    pub class: FailureClass,
+    /// The check, with its numbers where it has any.
+    pub check: BrokenCheck,
+    /// One sentence for people.
+    pub message: String,
+    /// Whether it keeps the launch from counting.
+    pub effect: CheckEffect,
+}
+
+spelt_enum!(
+    /// What follows from a broken check.
+    CheckEffect {
+        /// It is why the launch doesn't count.
+        Decides = "decides",
+        /// The launch doesn't count for another reason, which weighs more.
+        Also = "also",
+        /// It was broken in an attempt that infrastructure spoilt, in the place of which the block ran again.
+        Spoilt = "spoilt",
+        /// A person has confirmed it, so that it keeps nothing from counting.
+        Confirmed = "confirmed",
+    }
+);
 
 /// What the baseline under another name shows: how often one difference of nothing looks like something.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -353,10 +410,16 @@ pub struct Judgement {
 
 impl Stored for Judgement {
     const NAME: &'static str = "judgement";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
-    fn upgrade(version: u32, value: Value) -> Option<Value> {
-        // Version 1 had neither causes of failures nor a coverage, version 2 knew one look only; all may be absent.
-        (version == 1 || version == 2).then_some(value)
+    fn upgrade(version: u32, mut value: Value) -> Option<Value> {
+        // Version 1 had neither causes of failures nor a coverage, version 2 knew one look only, version 3 no checks by
+        // name; all may be absent. What is unlike was told in sentences up to version 3; the evidence tells it anew.
+        if version == 3 {
+            for task in value.get_mut("tasks").and_then(Value::as_array_mut).into_iter().flatten() {
+                task.as_object_mut().and_then(|task| task.remove("unlike"));
+            }
+        }
+        (1..=3).contains(&version).then_some(value)
     }
 }

@@ -89,6 +89,7 @@ fn record(id: &BlockId, position: u32, arm: &ArmId) -> LaunchRecord {
         evidence: names.iter().map(|name| ((*name).to_owned(), artifact(name))).collect(),
         timeline: Timeline::default(),
         client: None,
+        device: None,
         key: ComparabilityKey(key),
     }
 }

@@ -64,6 +64,8 @@ impl Attempts {
             | EventKind::OrphansEnded { .. }
             | EventKind::BlockStarted { .. }
             | EventKind::LookTaken { .. }
+            | EventKind::Confirmed { .. }
+            | EventKind::ConfirmationWithdrawn { .. }
             | EventKind::RunEnded { .. } => Ok(()),
             EventKind::LaunchStage { launch, .. } => self.under_way(&launch.block).map(|_| ()),
             EventKind::BlockEnded { id, launches, .. } => check_launches(id, &self.under_way(id)?.order, launches),

@@ -279,6 +279,8 @@ fn must_reach_the_disk(kind: &EventKind) -> bool {
         | EventKind::BlockStarted { .. }
         | EventKind::BlockEnded { .. }
         | EventKind::LookTaken { .. }
+        | EventKind::Confirmed { .. }
+        | EventKind::ConfirmationWithdrawn { .. }
         | EventKind::RunEnded { .. } => true,
     }
 }

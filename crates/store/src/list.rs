@@ -105,6 +105,8 @@ impl RunSummary {
             | EventKind::OrphansEnded { .. }
             | EventKind::BlockStarted { .. }
             | EventKind::LookTaken { .. }
+            | EventKind::Confirmed { .. }
+            | EventKind::ConfirmationWithdrawn { .. }
             | EventKind::LaunchStage { .. } => {}
         }
     }

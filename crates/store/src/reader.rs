@@ -102,6 +102,8 @@ pub(crate) fn plan_begun(event: &Event) -> Option<&Digest> {
         | EventKind::LaunchStage { .. }
         | EventKind::BlockEnded { .. }
         | EventKind::LookTaken { .. }
+        | EventKind::Confirmed { .. }
+        | EventKind::ConfirmationWithdrawn { .. }
         | EventKind::RunEnded { .. } => None,
     }
 }

@@ -114,6 +114,7 @@ pub(crate) fn block_complete(block: u32, attempt: u32, evidence: &[(&str, Artifa
         evidence: evidence.clone(),
         timeline: Timeline::default(),
         client: None,
+        device: None,
         key: ComparabilityKey::default(),
     };
     let launches = (0..).zip(order_of(block)).map(record).collect();
@@ -208,6 +209,8 @@ fn metric() -> MetricSpec {
         margin: 0.02,
         guards: Vec::new(),
         output_margin: 0.0,
+        believable_ratio: None,
+        ceiling: None,
     }
 }
 

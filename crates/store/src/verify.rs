@@ -187,6 +187,8 @@ fn check_events(reader: &RunReader, findings: &mut Vec<Finding>) -> Result<Evide
             | EventKind::OrphansEnded { .. }
             | EventKind::LaunchStage { .. }
             | EventKind::LookTaken { .. }
+            | EventKind::Confirmed { .. }
+            | EventKind::ConfirmationWithdrawn { .. }
             | EventKind::RunEnded { .. } => {}
         }
     }

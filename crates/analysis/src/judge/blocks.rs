@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_schema::comparability::KeyField;
+use isobench_schema::comparability::{ComparabilityKey, KeyDifference, KeyField};
+use isobench_schema::confirmation::Confirmations;
 use isobench_schema::event::BlockEnd;
 use isobench_schema::failure::{Charge, Failure};
-use isobench_schema::ids::ArmId;
+use isobench_schema::ids::{ArmId, LaunchId};
 use isobench_schema::measurement::Direction;
 use isobench_schema::outcome::Outcome;
-use isobench_schema::plan::{Look, PlannedTask};
+use isobench_schema::plan::{Look, PlannedContrast, PlannedTask};
 use isobench_schema::task::MetricSpec;
-use isobench_schema::verdict::BlockCounts;
+use isobench_schema::verdict::{BlockCounts, CheckEffect, LaunchCheck, Unlike};
 
 use super::looks::Point;
 use super::{Attempt, JudgeError};
@@ -23,6 +24,8 @@ pub(super) struct Launch<'a> {
     pub(super) input: &'a LaunchInput,
     /// Why it doesn't count.
     pub(super) failure: Option<Failure>,
+    /// Its failure, or else every check that it breaks, those too that a person has confirmed.
+    pub(super) broken: Vec<Failure>,
 }
 
 impl<'a> Launch<'a> {
@@ -48,23 +51,32 @@ impl<'a> Launch<'a> {
         (value.is_finite() && value > 0.0).then_some(value)
     }
 
-    /// Returns the fields in which the launch can't be compared with another one of its block: those of their keys, and
-    /// seed and prompts as the client recorded them.
-    pub(super) fn differences(&self, other: &Self) -> Vec<KeyField> {
-        let mut fields = self.input.record.key.differences(&other.input.record.key);
+    /// Returns in what the launch can't be compared with another one of its block: the fields of their keys, and seed and
+    /// prompts as the client recorded them.
+    pub(super) fn differences(&self, other: &Self) -> Vec<KeyDifference> {
+        let mut found = self.input.record.key.differences(&other.input.record.key);
         if let (Some(own), Some(its)) = (&self.input.digest, &other.input.digest) {
-            let recorded = [
-                (KeyField::Client, own.client == its.client),
-                (KeyField::Workload, own.workload == its.workload),
-                (KeyField::Seed, own.seed == its.seed),
-                (KeyField::Definition, own.measurement.definition == its.measurement.definition),
-            ];
-            fields.extend(recorded.iter().filter(|(_, equal)| !equal).map(|(field, _)| *field));
+            let recorded = recorded(own).differences(&recorded(its));
+            // Where the keys differ themselves, they say it better.
+            let told: Vec<KeyField> = found.iter().map(|difference| difference.field).collect();
+            found.extend(recorded.into_iter().filter(|difference| !told.contains(&difference.field)));
         }
-        fields.sort_unstable();
-        fields.dedup();
-        fields
+        found.sort_unstable();
+        found
     }
+}
+
+/// Returns what the client recorded of the fields of a key.
+fn recorded(digest: &LaunchDigest) -> ComparabilityKey {
+    ComparabilityKey(
+        [
+            (KeyField::Client, digest.client.clone()),
+            (KeyField::Workload, digest.workload.to_string()),
+            (KeyField::Seed, digest.seed.to_string()),
+            (KeyField::Definition, digest.measurement.definition.clone()),
+        ]
+        .into(),
+    )
 }
 
 /// The attempt at a block that counts, its launches in the order of their positions.
@@ -75,9 +87,13 @@ pub(super) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    pub(super) fn of(attempt: &'a Attempt) -> Self {
-        let mut launches: Vec<Launch<'_>> =
-            attempt.launches.iter().map(|input| Launch { input, failure: input.failure() }).collect();
+    pub(super) fn of(attempt: &'a Attempt, confirmations: &Confirmations) -> Self {
+        let launch = |input: &'a LaunchInput| {
+            let broken = input.failures();
+            let counts = |failure: &&Failure| !is_confirmed(confirmations, &input.record.launch, failure);
+            Launch { input, failure: broken.iter().find(counts).cloned(), broken }
+        };
+        let mut launches: Vec<Launch<'_>> = attempt.launches.iter().map(launch).collect();
         launches.sort_by_key(|launch| launch.input.record.position);
         Self { block: attempt.id.block, launches }
     }
@@ -111,6 +127,12 @@ impl<'a> Block<'a> {
     }
 }
 
+/// Returns whether a person has confirmed that a launch counts although it breaks this check.
+pub(super) fn is_confirmed(confirmations: &Confirmations, launch: &LaunchId, failure: &Failure) -> bool {
+    let check = failure.check.map(|check| check.name);
+    check.is_some_and(|check| confirmations.reach(&launch.block.task, &launch.arm, check))
+}
+
 /// The blocks by which a task is judged.
 #[derive(Debug)]
 pub(super) struct TaskBlocks<'a> {
@@ -119,6 +141,8 @@ pub(super) struct TaskBlocks<'a> {
     looks: Vec<Look>,
     /// The blocks of the last such look that are done, or all of them if no look is complete; in order.
     pub(super) blocks: Vec<Block<'a>>,
+    /// The attempts that infrastructure spoilt and in whose place the block ran again.
+    spoilt: Vec<Block<'a>>,
 }
 
 impl<'a> TaskBlocks<'a> {
@@ -131,13 +155,15 @@ impl<'a> TaskBlocks<'a> {
     pub(super) fn choose(
         task: &PlannedTask,
         attempts: Vec<&'a Attempt>,
+        confirmations: &Confirmations,
         most_looks: usize,
     ) -> Result<Self, JudgeError> {
         let planned = task.design.blocks();
         let mut counts = BlockCounts { planned, ..BlockCounts::default() };
         let mut complete: BTreeMap<u32, &Attempt> = BTreeMap::new();
         let mut last: BTreeMap<u32, &Attempt> = BTreeMap::new();
-        for attempt in sorted(attempts) {
+        let attempts = sorted(attempts);
+        for attempt in attempts.iter().copied() {
             check(attempt, planned)?;
             last.insert(attempt.id.block, attempt);
             match attempt.end {
@@ -168,8 +194,14 @@ impl<'a> TaskBlocks<'a> {
         if let Some(last) = looks.last() {
             done.retain(|block, _| *block < last.blocks);
         }
-        let blocks = done.into_values().map(Block::of).collect();
-        Ok(Self { counts, looks, blocks })
+        let is_replaced = |attempt: &&&Attempt| {
+            let counts = done.get(&attempt.id.block).is_some_and(|done| done.id == attempt.id);
+            matches!(attempt.end, BlockEnd::Spoilt { .. }) && !counts
+        };
+        let of = |attempt| Block::of(attempt, confirmations);
+        let spoilt = attempts.iter().filter(is_replaced).map(|attempt| of(*attempt)).collect();
+        let blocks = done.values().map(|attempt| of(*attempt)).collect();
+        Ok(Self { counts, looks, blocks, spoilt })
     }
 
     /// Returns the last look whose blocks are all done, if there is one.
@@ -185,39 +217,71 @@ impl<'a> TaskBlocks<'a> {
     /// Returns which launches can't be compared, and in what.
     ///
     /// Only launches of one block are compared, so a block on another host than the others is a remark, not a fault.
-    pub(super) fn unlike(&self, task: &PlannedTask) -> Vec<String> {
-        let named = |fields: &[KeyField]| fields.iter().map(|field| field.as_str()).collect::<Vec<_>>().join(", ");
-        let mut found = BTreeSet::new();
+    pub(super) fn unlike(&self, task: &PlannedTask) -> Vec<Unlike> {
+        let mut found = Vec::new();
         for block in &self.blocks {
-            for contrast in &task.contrasts {
-                let pair = block.launch(&contrast.of).zip(block.launch(&contrast.against));
-                let fields = pair.map(|(of, against)| of.differences(against)).unwrap_or_default();
-                if !fields.is_empty() {
-                    let text = format!(
-                        "{} and {} can't be compared: {} differs",
-                        contrast.of,
-                        contrast.against,
-                        named(&fields)
-                    );
-                    found.insert((block.block, text));
-                }
+            for PlannedContrast { of, against } in &task.contrasts {
+                let pair = block.launch(of).zip(block.launch(against));
+                let differences = pair.map(|(of, against)| of.differences(against)).unwrap_or_default();
+                let (of, against) = (of.clone(), against.clone());
+                found.push(Unlike { block: block.block, of, against_block: block.block, against, differences });
             }
         }
-        let first = self.blocks.first();
-        for block in self.blocks.iter().skip(1) {
-            for launch in &block.launches {
-                let earlier = first.and_then(|first| first.launch(launch.arm()));
-                let mut fields = earlier
-                    .map(|earlier| launch.input.record.key.differences(&earlier.input.record.key))
-                    .unwrap_or_default();
-                fields.retain(|field| *field != KeyField::Seed);
-                if !fields.is_empty() {
-                    let text = format!("{} differs from the first block in {}", launch.arm(), named(&fields));
-                    found.insert((block.block, text));
-                }
+        if let Some(first) = self.blocks.first() {
+            for block in self.blocks.iter().skip(1) {
+                found.extend(block.launches.iter().filter_map(|launch| launch.unlike_in(block, first)));
             }
         }
-        found.into_iter().map(|(block, text)| format!("block {block}: {text}")).collect()
+        found.retain(|unlike| !unlike.differences.is_empty());
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// Returns every check that launches broke, in the order of blocks and positions; those of attempts in whose place the
+    /// block ran again come first.
+    pub(super) fn broken(&self, confirmations: &Confirmations) -> Vec<LaunchCheck> {
+        let checks = |blocks: &[Block<'_>], decides| -> Vec<LaunchCheck> {
+            let of = |block: &Block<'_>| -> Vec<LaunchCheck> {
+                let launches = block.launches.iter();
+                launches.flat_map(|launch| launch.checks(block.block, (confirmations, decides))).collect()
+            };
+            blocks.iter().flat_map(of).collect()
+        };
+        [checks(&self.spoilt, CheckEffect::Spoilt), checks(&self.blocks, CheckEffect::Decides)].concat()
+    }
+}
+
+impl Launch<'_> {
+    /// Returns in what the launch differs from its arm's in the first block, but for the seed, which is each block's own.
+    fn unlike_in(&self, block: &Block<'_>, first: &Block<'_>) -> Option<Unlike> {
+        let earlier = first.launch(self.arm())?;
+        let mut differences = self.input.record.key.differences(&earlier.input.record.key);
+        differences.retain(|difference| difference.field != KeyField::Seed);
+        let (of, against) = (self.arm().clone(), self.arm().clone());
+        Some(Unlike { block: block.block, of, against_block: first.block, against, differences })
+    }
+
+    /// Returns the checks that the launch breaks; what follows from the one that decides is given.
+    fn checks(&self, block: u32, (confirmations, decides): (&Confirmations, CheckEffect)) -> Vec<LaunchCheck> {
+        let check = |failure: &Failure| {
+            let effect = if is_confirmed(confirmations, &self.input.record.launch, failure) {
+                CheckEffect::Confirmed
+            } else if self.failure.as_ref() == Some(failure) {
+                decides
+            } else {
+                CheckEffect::Also
+            };
+            Some(LaunchCheck {
+                block,
+                arm: self.arm().clone(),
+                class: failure.class,
+                check: failure.check?,
+                message: failure.message.clone(),
+                effect,
+            })
+        };
+        self.broken.iter().filter_map(check).collect()
     }
 }
 

@@ -65,6 +65,9 @@ fn lost(task: &TaskJudgement, arm: &ArmJudgement) -> Option<(Loss, Retry)> {
         let answers = matches!(arm.arm, ArmId::Agent(_))
             && counted.failure.class.charge() != Charge::Infrastructure
             && (counted.failure.stage == FailureStage::Validity || verdicts().any(|one| one == Verdict::AgentFailed));
+        if counted.failure.is_confirmable() {
+            return Some((loss, to_be_confirmed()));
+        }
         return Some((loss, if answers { settled() } else { retry }));
     }
     let contrast = task.contrasts.iter().find(|contrast| contrast.of == arm.arm || contrast.against == arm.arm);
@@ -119,6 +122,12 @@ fn own_failure(arm: &ArmId) -> Verdict {
 fn settled() -> Retry {
     let change = "it is the agent's result, and counts as one".to_owned();
     Retry { fix: FixKind::None, change, actor: actor(FixKind::None) }
+}
+
+/// Returns what running an arm again couldn't change, and a person can: it is only hard to believe.
+fn to_be_confirmed() -> Retry {
+    let change = "a look at it: if it is true, `isobench confirm` makes it count".to_owned();
+    Retry { fix: FixKind::LookElsewhere, change, actor: actor(FixKind::LookElsewhere) }
 }
 
 fn failure(arm: &ArmId, counted: &CountedFailure) -> (Loss, Retry) {

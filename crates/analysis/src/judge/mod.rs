@@ -33,6 +33,7 @@
 //! so that a margin of 2 % means a speed-up of 1.02, or of 1/1.02.
 
 mod arms;
+mod belief;
 mod blocks;
 mod contrast;
 mod coverage;
@@ -45,6 +46,7 @@ mod sentinel;
 use std::collections::BTreeMap;
 
 use isobench_schema::block::BlockSpec;
+use isobench_schema::confirmation::Confirmations;
 use isobench_schema::event::{BlockEnd, ContrastLook};
 use isobench_schema::failure::{Charge, Failure};
 use isobench_schema::ids::{ArmId, BlockId, LaunchId, RunId, TaskId};
@@ -59,7 +61,7 @@ use contrast::Evidence;
 use output::Asked;
 
 /// The version of the rules of this module and of the checks.
-pub const RULES: &str = "isobench/2";
+pub const RULES: &str = "isobench/3";
 
 /// One attempt at a block, as it ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +83,8 @@ pub struct JudgeInput<'a> {
     pub plan: &'a Plan,
     /// Every attempt that has ended, in any order.
     pub attempts: &'a [Attempt],
+    /// What a person has confirmed.
+    pub confirmations: &'a Confirmations,
 }
 
 /// Why a run can't be judged: its record contradicts itself.
@@ -142,7 +146,8 @@ pub fn judge(input: &JudgeInput<'_>) -> Result<Judgement, JudgeError> {
     }
     let mut tasks = Vec::with_capacity(input.plan.tasks.len());
     for task in &input.plan.tasks {
-        tasks.push(judge_task(task, by_task.remove(&task.id).unwrap_or_default(), usize::MAX)?.1);
+        let attempts = by_task.remove(&task.id).unwrap_or_default();
+        tasks.push(judge_task(task, attempts, input.confirmations, usize::MAX)?.1);
     }
     if let Some((task, _)) = by_task.pop_first() {
         return Err(JudgeError::UnknownTask { task: task.clone() });
@@ -161,8 +166,11 @@ pub fn judge(input: &JudgeInput<'_>) -> Result<Judgement, JudgeError> {
 /// Returns what the checks find against the arms of one block whose launches were measured, by the evidence of this
 /// block alone: the same wherever the block ran.
 pub fn charged(spec: &BlockSpec, attempt: &Attempt) -> BTreeMap<ArmId, Failure> {
-    let mut blocks = [Block::of(attempt)];
-    output::check(Asked { metric: &spec.metric, workload: &spec.workload }, &mut blocks);
+    // Nobody has confirmed anything of a block that has only just ended.
+    let confirmations = Confirmations::default();
+    let mut blocks = [Block::of(attempt, &confirmations)];
+    let asked = Asked { metric: &spec.metric, workload: &spec.workload, confirmations: &confirmations };
+    output::check(asked, &mut blocks);
     let launches = blocks.into_iter().flat_map(|block| block.launches);
     let measured = launches.filter(|launch| launch.input.record.outcome == Outcome::Measured);
     let charged = |launch: Launch<'_>| {
@@ -188,9 +196,14 @@ pub struct TaskLook {
 ///
 /// # Errors
 /// Returns where the record contradicts the plan or itself.
-pub fn look(task: &PlannedTask, attempts: &[Attempt], number: u32) -> Result<Option<TaskLook>, JudgeError> {
+pub fn look(
+    task: &PlannedTask,
+    attempts: &[Attempt],
+    confirmations: &Confirmations,
+    number: u32,
+) -> Result<Option<TaskLook>, JudgeError> {
     let most = usize::try_from(number).unwrap_or(usize::MAX).saturating_add(1);
-    let (reached, judged) = judge_task(task, attempts.iter().collect(), most)?;
+    let (reached, judged) = judge_task(task, attempts.iter().collect(), confirmations, most)?;
     let Some(planned) = task.design.looks.get(most - 1).filter(|_| reached == most) else { return Ok(None) };
     let is_last = task.design.looks.len() == most;
     let empty = |decision| LookResult {
@@ -247,10 +260,12 @@ fn settled(contrast: &Contrast) -> bool {
 fn judge_task(
     task: &PlannedTask,
     attempts: Vec<&Attempt>,
+    confirmations: &Confirmations,
     most_looks: usize,
 ) -> Result<(usize, TaskJudgement), JudgeError> {
-    let mut blocks = TaskBlocks::choose(task, attempts, most_looks)?;
-    output::check(Asked { metric: &task.metric, workload: &task.workload }, &mut blocks.blocks);
+    let mut blocks = TaskBlocks::choose(task, attempts, confirmations, most_looks)?;
+    let asked = Asked { metric: &task.metric, workload: &task.workload, confirmations };
+    output::check(asked, &mut blocks.blocks);
     let arms = Arms::of(task, &blocks);
     let evidence = Evidence { task, blocks: &blocks, arms: &arms };
     let mut contrasts: Vec<Contrast> =
@@ -271,6 +286,8 @@ fn judge_task(
         contrasts,
         sentinel,
         unlike: blocks.unlike(task),
+        broken: blocks.broken(confirmations),
+        confirmations: confirmations.of_task(&task.id).cloned().collect(),
         arms: arms.judgements,
         deviations: task.deviations.clone(),
     };

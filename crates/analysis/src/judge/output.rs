@@ -1,4 +1,4 @@
-//! What only shows beside the baseline: wrong answers, and a ratio beyond belief.
+//! What only shows beside the baseline: wrong answers here, and what is beyond belief in [`super::belief`].
 //!
 //! The output check compares an arm's probes with the baseline's of the same block. Two answers agree as far as their
 //! common start reaches, over the longer one's length; probes agree by the mean. The arm must agree with the baseline
@@ -16,7 +16,9 @@
 //! human arm does. One changed token makes two answers unequal, so that where there is no launch of the human arm to tell,
 //! half as many equal ones as the margin asks suffice.
 
+use isobench_schema::check::{BrokenCheck, Check, CheckUnit};
 use isobench_schema::comparability::KeyField;
+use isobench_schema::confirmation::Confirmations;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::ArmId;
 use isobench_schema::outcome::evidence;
@@ -24,12 +26,10 @@ use isobench_schema::record::Phase;
 use isobench_schema::task::MetricSpec;
 use isobench_schema::workload::Workload;
 
-use super::blocks::{Block, Launch};
+use super::belief;
+use super::blocks::{Block, Launch, is_confirmed};
 use crate::measure::{Answer, LaunchDigest, agreement};
 use crate::stats::mean;
-
-/// A speed-up over the baseline beyond this is no optimisation but a mistake. Slow-downs are believed.
-const BEYOND_BELIEF: f64 = 100.0;
 
 /// Tokens that evidence shows of each side.
 const EXCERPT: usize = 12;
@@ -39,12 +39,13 @@ const EXCERPT: usize = 12;
 pub(super) struct Asked<'t> {
     pub(super) metric: &'t MetricSpec,
     pub(super) workload: &'t Workload,
+    pub(super) confirmations: &'t Confirmations,
 }
 
 /// Adds to each launch the failure that shows beside the baseline's launches. It comes before one that isn't charged to
 /// the arm.
 pub(super) fn check(asked: Asked<'_>, blocks: &mut [Block<'_>]) {
-    let failures: Vec<Vec<Option<Failure>>> = match Reference::of(blocks) {
+    let failures: Vec<Vec<Vec<Failure>>> = match Reference::of(blocks) {
         None => return,
         Some(reference) => blocks
             .iter()
@@ -52,8 +53,11 @@ pub(super) fn check(asked: Asked<'_>, blocks: &mut [Block<'_>]) {
             .collect(),
     };
     for (block, failures) in blocks.iter_mut().zip(failures) {
-        for (launch, failure) in block.launches.iter_mut().zip(failures) {
-            launch.failure = failure.or(launch.failure.take());
+        for (launch, found) in block.launches.iter_mut().zip(failures) {
+            let id = &launch.input.record.launch;
+            let decides = found.iter().find(|failure| !is_confirmed(asked.confirmations, id, failure)).cloned();
+            launch.failure = decides.or(launch.failure.take());
+            launch.broken = [found, std::mem::take(&mut launch.broken)].concat();
         }
     }
 }
@@ -90,21 +94,27 @@ impl<'b, 'a> Reference<'b, 'a> {
     }
 }
 
-fn found(asked: Asked<'_>, reference: &Reference<'_, '_>, block: &Block<'_>, launch: &Launch<'_>) -> Option<Failure> {
-    let digest = launch.uncharged()?;
-    if *launch.arm() == ArmId::Baseline {
-        return None;
+/// Returns what is found of a launch, the failure that counts first.
+fn found(asked: Asked<'_>, reference: &Reference<'_, '_>, block: &Block<'_>, launch: &Launch<'_>) -> Vec<Failure> {
+    let Some((digest, baseline)) = launch.uncharged().zip(reference.nearest(block.block)) else { return Vec::new() };
+    let others = launch.input.record.key.differences(&baseline.input.record.key);
+    if *launch.arm() == ArmId::Baseline || others.iter().any(|other| other.field != KeyField::Seed) {
+        return Vec::new();
     }
-    let baseline = reference.nearest(block.block)?;
-    let other_fields = launch.input.record.key.differences(&baseline.input.record.key);
-    if other_fields.iter().any(|field| *field != KeyField::Seed) {
-        return None;
-    }
-    let itself = reference.itself;
+    let wrong = wrong_answers(asked, reference.itself, (block, launch), (digest, baseline));
+    wrong.into_iter().chain(belief::check(asked.metric, block, launch.arm())).collect()
+}
+
+fn wrong_answers(
+    asked: Asked<'_>,
+    itself: Option<f64>,
+    (block, launch): (&Block<'_>, &Launch<'_>),
+    (digest, baseline): (&LaunchDigest, &Launch<'_>),
+) -> Option<Failure> {
     let probes = itself.and_then(|itself| probes(asked.metric.output_margin, itself, digest, baseline.valid()?));
     let exact = itself.is_some_and(|itself| itself >= 1.0) && asked.workload.temperature == 0.0;
     let measured = || if exact { measured(asked.metric.output_margin, block, launch.arm(), digest) } else { None };
-    probes.or_else(measured).or_else(|| implausible(asked.metric, block, launch.arm()))
+    probes.or_else(measured)
 }
 
 fn probes(margin: f64, itself: f64, digest: &LaunchDigest, baseline: &LaunchDigest) -> Option<Failure> {
@@ -123,7 +133,7 @@ fn probes(margin: f64, itself: f64, digest: &LaunchDigest, baseline: &LaunchDige
         100.0 * itself,
         100.0 * margin
     );
-    Some(mismatch(message, evidence))
+    Some(mismatch(Check::ProbeAnswers.below(found, itself - margin, CheckUnit::Share), message, evidence))
 }
 
 fn measured(margin: f64, block: &Block<'_>, arm: &ArmId, digest: &LaunchDigest) -> Option<Failure> {
@@ -149,7 +159,9 @@ fn drawn_answers(margin: f64, [baseline, digest]: [&LaunchDigest; 2], human: Opt
         100.0 * found,
         100.0 * bound
     );
-    (found < bound).then(|| mismatch(message, first_difference(Phase::Measure, &baseline.answers, &digest.answers)))
+    let check = Check::DrawnAnswers.below(found, bound, CheckUnit::Share);
+    let evidence = || first_difference(Phase::Measure, &baseline.answers, &digest.answers);
+    (found < bound).then(|| mismatch(check, message, evidence()))
 }
 
 /// Compares all answers of the window, by how many are equal.
@@ -174,19 +186,13 @@ fn all_answers(margin: f64, [baseline, digest]: [&LaunchDigest; 2], human: Optio
         let text = format!("{} {index}: the answer isn't the baseline's", Phase::Measure);
         Some(EvidenceLine::new(evidence::REQUESTS, None, &text))
     };
-    Some(mismatch(message, first_difference(Phase::Measure, &baseline.answers, &digest.answers).or_else(unlike)))
+    let evidence = first_difference(Phase::Measure, &baseline.answers, &digest.answers).or_else(unlike);
+    Some(mismatch(Check::AllAnswers.below(found, bound, CheckUnit::Share), message, evidence))
 }
 
-fn implausible(metric: &MetricSpec, block: &Block<'_>, arm: &ArmId) -> Option<Failure> {
-    let ratio = block.log_ratio(metric, arm, &ArmId::Baseline)?.exp();
-    let message = format!(
-        "it seems {ratio:.0} times as fast as the baseline, beyond the {BEYOND_BELIEF:.0} times that are believed"
-    );
-    (ratio > BEYOND_BELIEF).then(|| Failure::new(FailureStage::Validity, FailureClass::Implausible, message))
-}
-
-fn mismatch(message: String, evidence: Option<EvidenceLine>) -> Failure {
-    Failure::new(FailureStage::Validity, FailureClass::OutputMismatch, message).with_evidence(evidence)
+fn mismatch(check: BrokenCheck, message: String, evidence: Option<EvidenceLine>) -> Failure {
+    let failure = Failure::new(FailureStage::Validity, FailureClass::OutputMismatch, message);
+    failure.breaking(check).with_evidence(evidence)
 }
 
 /// Returns the place where the first answer differs, with the tokens from there on.

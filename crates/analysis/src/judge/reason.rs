@@ -1,5 +1,6 @@
 //! Verdicts in one plain sentence each.
 
+use isobench_schema::comparability::KeyDifference;
 use isobench_schema::failure::Failure;
 use isobench_schema::ids::ArmId;
 use isobench_schema::plan::PlannedTask;
@@ -45,13 +46,17 @@ pub(super) fn too_few(blocks: &TaskBlocks<'_>, contrast: &Contrast, most: Option
 fn reason_without_failure(blocks: &TaskBlocks<'_>, contrast: &Contrast) -> String {
     let pairs =
         || blocks.blocks.iter().filter_map(|block| block.launch(&contrast.of).zip(block.launch(&contrast.against)));
-    let unlike = pairs().find_map(|(of, against)| of.differences(against).first().copied());
+    let unlike = pairs().find_map(|(of, against)| of.differences(against).into_iter().next());
     let lacks = pairs()
         .flat_map(|(of, against)| [of, against])
         .filter_map(Launch::valid)
         .any(|digest| !digest.measurement.values.contains_key(&contrast.metric));
     match unlike {
-        Some(field) => format!("the launches can't be compared because their `{field}` differs"),
+        Some(KeyDifference { field, left, right }) => {
+            let shown = |value: Option<String>| value.unwrap_or_else(|| "nothing".to_owned());
+            let (left, right) = (shown(left), shown(right));
+            format!("the launches can't be compared because their `{field}` differs: {left} and {right}")
+        }
         None if lacks => format!("the launches have too few requests for {}", contrast.metric),
         None => "the plan has no more blocks".to_owned(),
     }

@@ -12,6 +12,7 @@ use isobench_schema::workload::{Api, Arrival, Probes, Prompts, WorkloadKind};
 
 use super::*;
 use crate::measure::tests::text;
+use crate::validity::PromptCounts;
 
 const MS: u64 = 1_000_000;
 
@@ -44,6 +45,7 @@ fn options(workload: &Workload) -> ReportOptions {
         min_window_s: Seconds::new(0.0).unwrap(),
         primary: MetricName::OutputThroughput,
         margin: 0.02,
+        prompt_counts: PromptCounts::Unknown,
     };
     ReportOptions { is_whole: true, rules, percentiles: vec![99.9], objective: None }
 }

@@ -11,6 +11,7 @@ mod sample;
 
 use std::collections::BTreeSet;
 
+use isobench_schema::check::Check;
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::format::ReadFormatError;
 use isobench_schema::ids::LaunchId;
@@ -27,10 +28,11 @@ pub(crate) use lines::{Item, RecordLines};
 pub use request::RequestNumbers;
 pub(crate) use sample::{Sample, elapsed_ms};
 
+use crate::validity::phases::Spans;
 use crate::validity::{self, LaunchRules};
 
 /// The version of what is kept of a launch: digests that another one computed are computed again.
-pub const DIGEST_VERSION: u32 = 3;
+pub const DIGEST_VERSION: u32 = 4;
 
 /// Measured requests whose answers are kept.
 pub const ANSWERS_KEPT: u32 = 16;
@@ -96,7 +98,7 @@ impl ReadRecordsError {
         if let Some(source) = std::error::Error::source(self) {
             message = format!("{message}: {source}");
         }
-        Failure::new(FailureStage::Parse, FailureClass::EvidenceUnreadable, message)
+        Failure::new(FailureStage::Parse, FailureClass::EvidenceUnreadable, message).breaking(Check::RecordsReadable)
     }
 }
 
@@ -107,6 +109,10 @@ pub(crate) struct Samples {
     pub(crate) window: Vec<Sample>,
     /// The probes before and after it.
     pub(crate) probes: Vec<Sample>,
+    /// Requests of the warm-up that failed.
+    pub(crate) warm_up_failed: Vec<Sample>,
+    /// When each phase was under way.
+    pub(crate) spans: Spans,
     /// The gaps between chunks of completed requests of the window.
     pub(crate) gaps: Gaps,
     /// What the client saw of itself, by phase.
@@ -200,9 +206,11 @@ impl Taken {
 
     fn request(&mut self, line: u64, record: &RequestRecord) {
         let sample = Sample::of(record, line);
+        self.samples.spans.take(record);
         let answer = |tokens| record.failure.is_none().then(|| Answer::of(record, line, tokens));
         match record.phase {
-            Phase::First | Phase::WarmUp => {}
+            Phase::First => {}
+            Phase::WarmUp => self.samples.warm_up_failed.extend(Some(sample).filter(|sample| sample.failure.is_some())),
             Phase::ProbeBefore => {
                 self.probes_before.extend(answer(PROBE_TOKENS));
                 self.samples.probes.push(sample);

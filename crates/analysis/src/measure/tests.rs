@@ -11,6 +11,7 @@ use isobench_schema::units::Seconds;
 use isobench_schema::workload::Arrival;
 
 use super::*;
+use crate::validity::PromptCounts;
 
 const MS: u64 = 1_000_000;
 
@@ -46,9 +47,11 @@ pub(crate) fn at(mut record: RequestRecord, start_ns: u64) -> RequestRecord {
 
 /// Returns a window of `count` requests, one every 65 ms, with a probe on each side.
 pub(crate) fn launch(count: u32) -> Vec<RequestRecord> {
-    let mut records = vec![record(Phase::First, 0), record(Phase::ProbeBefore, 0), record(Phase::WarmUp, 0)];
-    records.extend((0..count).map(|index| at(record(Phase::Measure, index), u64::from(index) * 65 * MS)));
-    records.push(at(record(Phase::ProbeAfter, 0), u64::from(count) * 65 * MS));
+    let before = [Phase::First, Phase::ProbeBefore, Phase::WarmUp];
+    let mut records: Vec<RequestRecord> =
+        (0..).zip(before).map(|(place, phase): (u64, Phase)| at(record(phase, 0), place * 65 * MS)).collect();
+    records.extend((0..count).map(|index| at(record(Phase::Measure, index), (u64::from(index) + 3) * 65 * MS)));
+    records.push(at(record(Phase::ProbeAfter, 0), (u64::from(count) + 3) * 65 * MS));
     records
 }
 
@@ -64,6 +67,7 @@ pub(crate) fn rules(count: u32) -> LaunchRules {
         min_window_s: Seconds::new(0.1).unwrap(),
         primary: MetricName::OutputThroughput,
         margin: 0.02,
+        prompt_counts: PromptCounts::Unknown,
     }
 }
 
@@ -101,7 +105,7 @@ fn a_launch_is_measured() {
     let Measurement { values, too_few, requests, input_tokens, output_tokens, window_s, .. } = digest.measurement;
     assert_eq!((requests.asked, requests.completed, requests.failed), (8, 8, 0));
     assert_eq!((input_tokens, output_tokens), (64, 32));
-    // From 10 ms to 7 * 65 + 65 ms.
+    // From the first one's 10 ms to the last one's 65 ms, 7 * 65 ms later.
     assert!((window_s - 0.51).abs() < 1e-12);
     for (name, expected) in [
         (MetricName::RequestThroughput, 8.0 / 0.51),
@@ -172,6 +176,10 @@ fn pieces_of_any_size_give_the_same() {
 fn failed_requests_and_what_is_not_the_window_are_not_measured() {
     let mut records = launch(6);
     records[3].failure = Some(RequestFailure { class: FailureClass::HttpError, message: "500".to_owned() });
+    // The warm-up takes its time, before the window.
+    for record in &mut records[3..] {
+        *record = at(record.clone(), 1_000_000 * MS);
+    }
     records[2].end_ns += 1_000_000 * MS;
     let digest = read(LaunchRules { failed_requests: 1, ..rules(6) }, &text(&records), 1 << 20).unwrap();
     assert_eq!(digest.findings, []);

@@ -1,10 +1,11 @@
 //! Whether answers are as long as asked, and as long as the server says.
 
-use isobench_schema::failure::{Failure, FailureClass};
+use isobench_schema::check::{Check, CheckUnit};
+use isobench_schema::failure::Failure;
 
-use super::{LaunchRules, answered, failure, lines};
+use super::{LaunchRules, PromptCounts, answered, failure, lines};
 use crate::measure::{Sample, Samples};
-use crate::stats::real;
+use crate::stats::{length, real};
 
 impl LaunchRules {
     /// Returns whether two counts differ by more than they may.
@@ -29,7 +30,26 @@ pub(super) fn claims(rules: &LaunchRules, samples: &Samples) -> Option<Failure> 
         answered(samples).count(),
         text(first)
     );
-    Some(failure(FailureClass::TokenCountMismatch, message).with_evidence(lines(&false_claims, text)))
+    let check = Check::TokenCounts.above(length(false_claims.len()), 0.0, CheckUnit::Count);
+    Some(failure(check, message).with_evidence(lines(&false_claims, text)))
+}
+
+/// Checks that the server's own counts of prompt tokens, where it gives any, are the client's, if they have to be.
+pub(super) fn prompts(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
+    if rules.prompt_counts == PromptCounts::Unknown {
+        return None;
+    }
+    let differs =
+        |sample: &&Sample| sample.prompt_claimed.is_some_and(|claimed| claimed != u64::from(sample.input_tokens));
+    let wrong: Vec<&Sample> = answered(samples).filter(differs).collect();
+    let first = wrong.first()?;
+    let text = |sample: &Sample| {
+        let claimed = sample.prompt_claimed.map_or_else(String::new, |claimed| claimed.to_string());
+        format!("{}: usage says {claimed} prompt tokens, {} were sent", sample.name(), sample.input_tokens)
+    };
+    let message = format!("{} prompts have another length than `usage` says: {}", wrong.len(), text(first));
+    let check = Check::PromptCounts.above(length(wrong.len()), 0.0, CheckUnit::Count);
+    Some(failure(check, message).with_evidence(lines(&wrong, text)))
 }
 
 /// Checks that answers have the length asked: exactly where the end of text is ignored, else at most.
@@ -47,5 +67,6 @@ pub(super) fn lengths(rules: &LaunchRules, samples: &Samples) -> Option<Failure>
         answered(samples).count(),
         text(first)
     );
-    Some(failure(FailureClass::OutputLength, message).with_evidence(lines(&wrong, text)))
+    let check = Check::AnswerLengths.above(length(wrong.len()), 0.0, CheckUnit::Count);
+    Some(failure(check, message).with_evidence(lines(&wrong, text)))
 }

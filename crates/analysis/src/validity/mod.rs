@@ -1,36 +1,36 @@
 //! The checks that one launch must pass before its numbers count, each with its cause and its class.
 //!
-//! | order | check | class | charged to |
-//! | --- | --- | --- | --- |
-//! | 1 | no more requests failed than allowed, and no probe | the most frequent class of the failures | by class |
-//! | 2 | every request of the workload and every probe is recorded | `evidence-unreadable` | infrastructure |
-//! | 3 | the times of each request are in order | `implausible` | the arm |
-//! | 4 | the server's token counts are the client's | `token-count-mismatch` | the arm |
-//! | 5 | answers are as long as asked | `output-length` | the arm |
-//! | 6 | the window is long enough | `window-too-short` | infrastructure |
-//! | 7 | in an open loop, requests were sent on time | `client-bound` | infrastructure |
-//! | 8 | in an open loop, the server kept up | `over-saturated` | infrastructure |
-//! | 9 | the metric didn't move with time | `drift` | infrastructure |
+//! Their order is that in which they weigh; what each of them says is told by [`isobench_schema::check::Check`]:
+//!
+//! 1. `requests-succeed` and `probes-succeed`, `warm-up-finished`, `all-recorded`
+//! 2. `times-in-order`, `numbers-agree`, `littles-law`
+//! 3. `token-counts`, `prompt-counts`, `answer-lengths`
+//! 4. `window-length`, `drained`
+//! 5. `client-lateness`, `client-lag`
+//! 6. `server-keeps-up`, `no-drift`
 //!
 //! All that are broken are reported; the first one is the launch's failure. A server that returns too little and claims
-//! all of it breaks 4 and 5, and the claim weighs more.
+//! all of it breaks `token-counts` and `answer-lengths`, and the claim weighs more.
 //!
-//! Of a load alone more is known: there 7 has a finding for each bound of the client's audit that is broken, in any loop, and
-//! 8 is also broken where the flow of requests shows it.
+//! Of a load alone more is known: there the client has a finding for each bound of its audit that is broken, in any loop, and
+//! `server-keeps-up` is also broken where the flow of requests shows it. What concerns phases and identities is a launch's.
 
+mod agreement;
 mod counts;
 mod lengths;
+pub(crate) mod phases;
 mod steadiness;
 mod timing;
 
 use isobench_schema::block::BlockSpec;
+use isobench_schema::check::BrokenCheck;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::load_checks::{Audit, Flow};
 use isobench_schema::measurement::{Measurement, MetricName};
 use isobench_schema::plan::PlannedTask;
 use isobench_schema::task::{Limits, MetricSpec};
 use isobench_schema::units::Seconds;
-use isobench_schema::workload::{Arrival, Workload};
+use isobench_schema::workload::{Api, Arrival, Prompts, Workload};
 
 use crate::measure::{Sample, Samples, evidence_line};
 
@@ -62,6 +62,26 @@ pub struct LaunchRules {
     pub primary: MetricName,
     /// The smallest relative difference that matters.
     pub margin: f64,
+    /// How the server's counts of prompt tokens compare with the client's.
+    pub prompt_counts: PromptCounts,
+}
+
+/// How the server's counts of prompt tokens compare with the client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptCounts {
+    /// They are equal: prompts are sent as token ids.
+    Equal,
+    /// Nothing is known: the server makes tokens of words, and may add some.
+    Unknown,
+}
+
+impl PromptCounts {
+    fn of(workload: &Workload) -> Self {
+        match (&workload.prompts, workload.api) {
+            (Prompts::TokenIds { .. }, Api::Completions) => Self::Equal,
+            (Prompts::TokenIds { .. } | Prompts::Words { .. } | Prompts::Dataset { .. }, _) => Self::Unknown,
+        }
+    }
 }
 
 impl LaunchRules {
@@ -86,14 +106,28 @@ impl LaunchRules {
             min_window_s,
             primary: metric.primary,
             margin: metric.margin,
+            prompt_counts: PromptCounts::of(workload),
         }
     }
 }
 
 /// Returns every check that the launch breaks, the one that counts first.
 pub(crate) fn findings(rules: &LaunchRules, samples: &Samples, measurement: &Measurement) -> Vec<Failure> {
-    let client = timing::client(rules, samples).into_iter().collect();
-    in_order(rules, samples, measurement, (client, steadiness::saturation(rules, samples)))
+    let client = timing::client(rules, samples).into_iter().chain(timing::lag(samples)).collect();
+    let own = Own {
+        warm_up: phases::warm_up(rules, samples),
+        identities: [agreement::throughputs(samples, measurement), agreement::littles_law(rules, samples, measurement)],
+        drained: phases::drained(samples),
+    };
+    in_order(rules, samples, measurement, (client, steadiness::saturation(rules, samples), own))
+}
+
+/// What is only checked of a launch, not of a load alone.
+#[derive(Debug, Default)]
+struct Own {
+    warm_up: Option<Failure>,
+    identities: [Option<Failure>; 2],
+    drained: Option<Failure>,
 }
 
 /// Returns the same of a load alone. Where the client's audit is known, it stands for the check of its lateness, with a
@@ -109,29 +143,37 @@ pub(crate) fn load_findings(
         None => timing::client(rules, samples).into_iter().collect(),
     };
     let saturation = steadiness::saturation(rules, samples).or_else(|| steadiness::saturation_of(flow?));
-    in_order(rules, samples, measurement, (client, saturation))
+    in_order(rules, samples, measurement, (client, saturation, Own::default()))
 }
 
 fn in_order(
     rules: &LaunchRules,
     samples: &Samples,
     measurement: &Measurement,
-    (client, saturation): (Vec<Failure>, Option<Failure>),
+    (client, saturation, own): (Vec<Failure>, Option<Failure>, Own),
 ) -> Vec<Failure> {
+    let [numbers, little] = own.identities;
     let before = [
         counts::failed_requests(rules, samples),
+        own.warm_up,
         counts::missing_records(rules, samples),
         timing::order(samples),
+        numbers,
+        little,
         lengths::claims(rules, samples),
+        lengths::prompts(rules, samples),
         lengths::lengths(rules, samples),
         timing::window(rules, samples, measurement),
+        own.drained,
     ];
     let after = [saturation, steadiness::drift(rules, samples)];
     before.into_iter().flatten().chain(client).chain(after.into_iter().flatten()).collect()
 }
 
-fn failure(class: FailureClass, message: String) -> Failure {
-    Failure::new(FailureStage::Validity, class, message)
+/// Returns the failure that breaks a check with a class of its own.
+fn failure(check: BrokenCheck, message: String) -> Failure {
+    let class = check.name.class().unwrap_or(FailureClass::Implausible);
+    Failure::new(FailureStage::Validity, class, message).breaking(check)
 }
 
 /// Returns lines of evidence for the first requests that break a check.

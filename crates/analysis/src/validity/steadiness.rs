@@ -1,6 +1,7 @@
 //! Whether the server was steady over the window, and whether it kept up.
 
-use isobench_schema::failure::{EvidenceLine, Failure, FailureClass};
+use isobench_schema::check::{Check, CheckUnit};
+use isobench_schema::failure::{EvidenceLine, Failure};
 use isobench_schema::load_checks::{Flow, FlowState};
 use isobench_schema::measurement::MetricName;
 use isobench_schema::outcome::evidence;
@@ -88,7 +89,8 @@ pub(super) fn drift(rules: &LaunchRules, samples: &Samples) -> Option<Failure> {
         100.0 * rules.margin
     );
     let drifts = trend.p < SIGNIFICANT && trend.change.abs() > MARGINS * rules.margin;
-    drifts.then(|| failure(FailureClass::Drift, message).with_evidence([series(&slices)]).transient())
+    let check = Check::NoDrift.above(trend.change.abs(), MARGINS * rules.margin, CheckUnit::Share);
+    drifts.then(|| failure(check, message).with_evidence([series(&slices)]).transient())
 }
 
 /// Checks that the server kept up with an open loop: over-saturated is one whose latency grows with time (p < 0.001)
@@ -115,7 +117,8 @@ pub(super) fn saturation(rules: &LaunchRules, samples: &Samples) -> Option<Failu
         100.0 * share
     );
     let saturated = p < SIGNIFICANT && change > 0.0 && share < COMPLETED_SHARE;
-    saturated.then(|| failure(FailureClass::OverSaturated, message).with_evidence([series(&slices)]))
+    let check = Check::ServerKeepsUp.below(share, COMPLETED_SHARE, CheckUnit::Share);
+    saturated.then(|| failure(check, message).with_evidence([series(&slices)]))
 }
 
 /// Returns the finding that the flow of requests of an open loop makes.
@@ -125,7 +128,7 @@ pub(super) fn saturation_of(flow: &Flow) -> Option<Failure> {
         "{ended} requests ended in the later half of the time in which {due} were due, more and more of them were under way, \
          and later ones took longer than earlier ones"
     );
-    (state == FlowState::OverSaturated).then(|| failure(FailureClass::OverSaturated, message))
+    (state == FlowState::OverSaturated).then(|| failure(Check::ServerKeepsUp.into(), message))
 }
 
 fn series(slices: &[f64]) -> EvidenceLine {

@@ -1,5 +1,6 @@
 //! Each check, kept and broken.
 
+use isobench_schema::check::{Check, CheckUnit};
 use isobench_schema::failure::FailureClass;
 use isobench_schema::measurement::MetricName;
 use isobench_schema::record::{Phase, RequestFailure, RequestRecord, Usage};
@@ -25,15 +26,25 @@ fn failed(class: FailureClass) -> RequestFailure {
     RequestFailure { class, message: format!("{class} seen") }
 }
 
+/// Puts a probe before the window and one after it, at their times.
+fn probed(records: &mut Vec<RequestRecord>) {
+    for record in records.iter_mut() {
+        *record = at(record.clone(), 65 * MS);
+    }
+    let end = records.iter().map(|record| record.end_ns).max().unwrap();
+    records.insert(0, record(Phase::ProbeBefore, 0));
+    records.push(at(record(Phase::ProbeAfter, 0), end));
+}
+
 /// Returns an open loop at 20 requests a second whose latency is 55 ms and `growth_ms` more for each request.
 fn open(count: u32, growth_ms: u64) -> (LaunchRules, Vec<RequestRecord>) {
-    let mut records = vec![record(Phase::ProbeBefore, 0)];
+    let mut records = Vec::new();
     for index in 0..count {
         let mut next = at(record(Phase::Measure, index), u64::from(index) * 50 * MS);
         next.end_ns += u64::from(index) * growth_ms * MS;
         records.push(next);
     }
-    records.push(record(Phase::ProbeAfter, 0));
+    probed(&mut records);
     (LaunchRules { arrival: Arrival::Open { rate_per_s: 20.0, burstiness: 1.0 }, ..rules(count) }, records)
 }
 
@@ -148,6 +159,8 @@ fn the_default_window_must_also_hold_ten_latencies() {
     for index in (0..600).step_by(50) {
         records[WINDOW + index].end_ns += 5000 * MS;
     }
+    let last = records.pop().unwrap();
+    records.push(at(last, 10_000 * MS));
     let window = |min: f64, arrival| LaunchRules { min_window_s: Seconds::new(min).unwrap(), arrival, ..rules(600) };
     let closed = Arrival::closed(100);
     assert_eq!(classes(window(29.0, closed.clone()), &records), []);
@@ -163,7 +176,7 @@ fn a_late_open_loop_is_bound_by_the_client() {
         record.sent_ns = Some(record.intended_ns + 6 * MS);
     }
     assert_eq!(classes(rules.clone(), &records), [FailureClass::ClientBound]);
-    assert_eq!(classes(LaunchRules { arrival: Arrival::closed(1), ..rules }, &records), []);
+    assert_eq!(classes(LaunchRules { arrival: Arrival::closed(2), ..rules }, &records), []);
 }
 
 #[test]
@@ -172,7 +185,7 @@ fn a_server_that_falls_behind_an_open_loop_is_over_saturated() {
     assert_eq!(classes(LaunchRules { primary: MetricName::MeanE2elMs, ..rules }, &steady), []);
     let (rules, falling_behind) = open(100, 20);
     assert_eq!(classes(rules.clone(), &falling_behind), [FailureClass::OverSaturated]);
-    let closed = Arrival::closed(1);
+    let closed = Arrival::closed(50);
     assert_eq!(classes(LaunchRules { arrival: closed, ..rules }, &falling_behind)[..], []);
 }
 
@@ -180,7 +193,7 @@ fn a_server_that_falls_behind_an_open_loop_is_over_saturated() {
 fn a_metric_that_moves_with_time_drifts() {
     // Latencies from 55 ms to 105 ms, sent one after the other, so that the throughput falls by about half.
     let mut start = 0;
-    let mut records = vec![record(Phase::ProbeBefore, 0), record(Phase::ProbeAfter, 0)];
+    let mut records = Vec::new();
     for index in 0..200_u32 {
         let mut next = at(record(Phase::Measure, index), start);
         next.end_ns += u64::from(index) * MS / 4;
@@ -188,6 +201,7 @@ fn a_metric_that_moves_with_time_drifts() {
         start += next.end_ns - next.intended_ns;
         records.push(next);
     }
+    probed(&mut records);
     for primary in [MetricName::OutputThroughput, MetricName::MeanE2elMs, MetricName::MedianItlMs] {
         assert_eq!(classes(LaunchRules { primary, ..rules(200) }, &records), [FailureClass::Drift], "{primary}");
     }
@@ -208,11 +222,50 @@ fn a_metric_that_moves_with_time_drifts() {
 
 #[test]
 fn requests_that_run_in_step_do_not_drift() {
-    let mut records = vec![record(Phase::ProbeBefore, 0), record(Phase::ProbeAfter, 0)];
+    let mut records = Vec::new();
     let rounds = (0..30_u32).flat_map(|round| (0..8).map(move |place| (round, round * 8 + place)));
     records.extend(rounds.map(|(round, index)| at(record(Phase::Measure, index), u64::from(round) * 65 * MS)));
+    probed(&mut records);
     let closed = Arrival::closed(8);
     for primary in [MetricName::OutputThroughput, MetricName::MeanE2elMs] {
         assert_eq!(classes(LaunchRules { arrival: closed.clone(), primary, ..rules(240) }, &records), []);
     }
+}
+
+/// Returns what is found of records whose numbers are changed after they were made.
+fn with_numbers(rules: &LaunchRules, change: impl Fn(&mut Measurement)) -> Vec<Failure> {
+    let records = launch(8);
+    let mut measurement = read(rules.clone(), &text(&records), 1 << 20).unwrap().measurement;
+    change(&mut measurement);
+    let mut samples = Samples::default();
+    for (line, record) in (2..).zip(&records) {
+        let sample = Sample::of(record, line);
+        match record.phase {
+            Phase::Measure => samples.window.push(sample),
+            Phase::ProbeBefore | Phase::ProbeAfter => samples.probes.push(sample),
+            Phase::First | Phase::WarmUp => {}
+        }
+    }
+    findings(rules, &samples, &measurement)
+}
+
+#[test]
+fn numbers_that_do_not_agree_with_what_was_counted_are_implausible() {
+    assert_eq!(with_numbers(&rules(8), |_| {}), []);
+    for metric in [MetricName::RequestThroughput, MetricName::OutputThroughput, MetricName::TotalTokenThroughput] {
+        let found = with_numbers(&rules(8), |measurement| *measurement.values.get_mut(&metric).unwrap() *= 1.5);
+        assert_eq!(found[0].check.map(|check| check.name), Some(Check::NumbersAgree), "{metric}: {found:?}");
+        assert_eq!(found[0].class, FailureClass::Implausible);
+        assert!(found[0].message.starts_with(&format!("{metric} times the window gives ")), "{}", found[0]);
+    }
+}
+
+#[test]
+fn a_latency_that_does_not_fit_the_rate_breaks_littles_law() {
+    let halved = |measurement: &mut Measurement| {
+        *measurement.values.get_mut(&MetricName::MeanE2elMs).unwrap() /= 2.0;
+    };
+    let found = with_numbers(&rules(8), halved);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].check, Some(Check::LittlesLaw.above(0.5, 0.01, CheckUnit::Share)));
 }

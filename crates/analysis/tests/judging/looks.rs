@@ -1,8 +1,9 @@
 //! Several looks: when a task ends, which look gives the verdict, and by which levels.
 
-use isobench_analysis::judge::{Attempt, TaskLook, look};
+use isobench_analysis::judge::{self, Attempt, JudgeError, TaskLook};
 use isobench_analysis::launch::LaunchInput;
 use isobench_analysis::stats::sequential::{looks, looks_with_missing};
+use isobench_schema::confirmation::Confirmations;
 use isobench_schema::event::BlockEnd;
 use isobench_schema::failure::FailureClass;
 use isobench_schema::plan::{PlannedTask, Spending};
@@ -27,6 +28,11 @@ fn human(block: u32, arm: &str, launch: LaunchInput, factor: f64, noise: f64) ->
 /// Returns whether two levels are the same; they have six digits.
 fn is_same(level: f64, other: f64) -> bool {
     (level - other).abs() < 1e-9
+}
+
+/// Looks at a task of which nobody has confirmed anything.
+fn look(task: &PlannedTask, attempts: &[Attempt], number: u32) -> Result<Option<TaskLook>, JudgeError> {
+    judge::look(task, attempts, &Confirmations::default(), number)
 }
 
 fn decisions(look: &TaskLook) -> Vec<LookDecision> {

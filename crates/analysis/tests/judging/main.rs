@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that meets the unexpected fails")]
 
+mod belief;
 mod causes;
 mod looks;
 mod output;

@@ -6,8 +6,9 @@ use crate::support::{
 use isobench_analysis::judge;
 use isobench_analysis::launch::LaunchInput;
 use isobench_analysis::measure::LaunchDigest;
+use isobench_schema::check::Check;
 use isobench_schema::failure::FailureClass;
-use isobench_schema::verdict::{TaskJudgement, Verdict};
+use isobench_schema::verdict::{CheckEffect, TaskJudgement, Verdict};
 
 fn six(make: impl Fn(u32, &str, LaunchInput) -> LaunchInput) -> TaskJudgement {
     let task = task("t", &["baseline", "human", "agent:x"], 6);
@@ -108,6 +109,8 @@ fn an_engine_that_knows_probes_is_found_by_its_measured_answers() {
         _ => launch,
     });
     check(&judgement, "agent:x", Some(FailureClass::OutputMismatch));
+    let broken = judgement.broken.iter().find(|broken| broken.check.name == Check::DrawnAnswers).unwrap();
+    assert_eq!((broken.arm.clone(), broken.effect), (arm("agent:x"), CheckEffect::Decides));
     let evidence = &judgement.arms[2].failures[0].failure.evidence[0];
     assert_eq!(evidence.text, "measure 0, from token 1 on: expected `green blue`, got `red red`");
 }
@@ -142,7 +145,9 @@ fn wrong_answers_anywhere_in_the_window_are_found() {
         });
         check(&judgement, "agent:x", class);
         if class.is_some() {
-            let text = &judgement.arms[2].failures[0].failure.evidence[0].text;
+            let failure = &judgement.arms[2].failures[0].failure;
+            assert_eq!(failure.check.map(|check| check.name), Some(Check::AllAnswers), "{failure}");
+            let text = &failure.evidence[0].text;
             assert_eq!(*text, format!("measure {}: the answer isn't the baseline's", 100 - agent));
         }
     }
@@ -162,7 +167,7 @@ fn sampled_answers_are_not_compared() {
 #[test]
 fn a_speed_up_beyond_belief_is_implausible_and_a_slow_down_is_not() {
     let judgement = six(|_, arm, launch| match arm {
-        "agent:x" => scaled(launch, 100.0),
+        "agent:x" => scaled(launch, 10.0),
         "human" => scaled(launch, 0.001),
         _ => launch,
     });

@@ -11,6 +11,7 @@ use isobench_analysis::launch::LaunchInput;
 use isobench_analysis::measure::{Answer, AnswerDigests, LaunchDigest, Tokens};
 use isobench_schema::block::BlockSpec;
 use isobench_schema::comparability::{ComparabilityKey, KeyField};
+use isobench_schema::confirmation::Confirmations;
 use isobench_schema::environment::{EngineKind, Isolation};
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::ids::{ArmId, BlockId, Digest, LaunchId, RunId, TaskId};
@@ -58,6 +59,8 @@ pub(crate) fn task(name: &str, arms: &[&str], blocks: u32) -> PlannedTask {
             margin: 0.02,
             guards: Vec::new(),
             output_margin: 0.05,
+            believable_ratio: None,
+            ceiling: None,
         },
         design: Design {
             algorithm: order::ALGORITHM,
@@ -173,6 +176,7 @@ pub(crate) fn measured(task: &PlannedTask, id: &BlockId, arm: &ArmId, value: f64
         evidence: BTreeMap::new(),
         timeline: Timeline::default(),
         client: None,
+        device: None,
         key: ComparabilityKey(key.into()),
     };
     let values = [(task.metric.primary, value), (MetricName::MeanTtftMs, 1e3 / value)];
@@ -285,7 +289,16 @@ pub(crate) fn wobble(block: u32, size: f64) -> f64 {
 }
 
 pub(crate) fn judged(plan: &Plan, attempts: &[Attempt]) -> Result<Judgement, JudgeError> {
-    judge(&JudgeInput { run: RunId::new("run").unwrap(), plan, attempts })
+    confirmed(plan, attempts, &Confirmations::default())
+}
+
+/// Judges with what a person has confirmed.
+pub(crate) fn confirmed(
+    plan: &Plan,
+    attempts: &[Attempt],
+    confirmations: &Confirmations,
+) -> Result<Judgement, JudgeError> {
+    judge(&JudgeInput { run: RunId::new("run").unwrap(), plan, attempts, confirmations })
 }
 
 /// Judges a plan of one task and returns its judgement.

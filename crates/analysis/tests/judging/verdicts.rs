@@ -5,12 +5,12 @@ use crate::support::{
 };
 use isobench_analysis::judge::Attempt;
 use isobench_analysis::launch::LaunchInput;
-use isobench_schema::comparability::KeyField;
+use isobench_schema::comparability::{KeyDifference, KeyField};
 use isobench_schema::event::BlockEnd;
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::measurement::MetricName;
 use isobench_schema::plan::PlannedTask;
-use isobench_schema::verdict::{Standing, TaskJudgement, Verdict};
+use isobench_schema::verdict::{Standing, TaskJudgement, Unlike, Verdict};
 
 const ALL: &[&str] = &["baseline", "human", "agent:x"];
 
@@ -252,8 +252,16 @@ fn unlike_launches_are_not_compared() {
     assert_eq!(find(&judgement.contrasts, "agent:x", "baseline").blocks, 4);
     assert_eq!(find(&judgement.contrasts, "human", "baseline").blocks, 0);
     assert!(find(&judgement.contrasts, "human", "baseline").reason.contains("because their `seed` differs"));
-    assert_eq!(judgement.unlike[0], "block 0: agent:x and baseline can't be compared: host differs");
-    assert!(judgement.unlike.contains(&"block 2: agent:x differs from the first block in host".to_owned()));
+    let unlike = |block: u32, of: &str, against_block: u32, against: &str, values: [&str; 2]| {
+        let [left, right] = values.map(|value| Some(value.to_owned()));
+        let differences = vec![KeyDifference { field: KeyField::Host, left, right }];
+        Unlike { block, of: arm(of), against_block, against: arm(against), differences }
+    };
+    let same_block = unlike(0, "agent:x", 0, "baseline", ["other", "h"]);
+    assert!(judgement.unlike.contains(&same_block), "{:?}", judgement.unlike);
+    assert!(judgement.unlike.contains(&unlike(2, "agent:x", 0, "agent:x", ["h", "other"])), "{:?}", judgement.unlike);
+    let seeds = judgement.unlike.iter().find(|unlike| unlike.of == arm("human")).unwrap();
+    assert_eq!((seeds.differences[0].left.as_deref(), seeds.differences[0].right.as_deref()), (Some("1"), Some("0")));
 }
 
 #[test]

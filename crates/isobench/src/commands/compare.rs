@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use isobench_analysis::stats::OneSample;
-use isobench_schema::comparability::{ComparabilityKey, KeyField};
+use isobench_report::words::key_difference;
+use isobench_schema::comparability::{ComparabilityKey, KeyDifference, KeyField};
 use isobench_schema::event::{BlockEnd, EventKind};
 use isobench_schema::ids::{ArmId, TaskId};
 use isobench_schema::measurement::{Direction, MetricName};
@@ -23,6 +24,8 @@ struct Row {
     metric: MetricName,
     /// The fields in which the keys differ. Unless there are none, nothing is compared.
     differs_in: Vec<KeyField>,
+    /// The same with both values.
+    differences: Vec<KeyDifference>,
     /// Blocks that both runs have with the same seed.
     blocks: usize,
     /// The mean log ratio of the second run to the first, positive is better.
@@ -78,7 +81,8 @@ pub(crate) fn run(args: &CompareArgs, context: Context) -> Result<Exit, CommandE
 
 fn row(task: TaskId, arm: ArmId, metric: (MetricName, Direction), sides: [&Side; 2]) -> Row {
     let [before, after] = sides;
-    let differs_in = before.key.differences(&after.key);
+    let key_differences = before.key.differences(&after.key);
+    let differs_in: Vec<KeyField> = key_differences.iter().map(|difference| difference.field).collect();
     let (metric, direction) = metric;
     let sign = match direction {
         Direction::Higher => 1.0,
@@ -99,6 +103,7 @@ fn row(task: TaskId, arm: ArmId, metric: (MetricName, Direction), sides: [&Side;
         arm,
         metric,
         differs_in,
+        differences: key_differences,
         blocks: differences.len(),
         log_ratio: sample.map(|sample| sample.mean).or_else(|| differences.first().copied()),
         low: interval.map(|interval| interval.low),
@@ -109,7 +114,7 @@ fn row(task: TaskId, arm: ArmId, metric: (MetricName, Direction), sides: [&Side;
 fn line(row: &Row) -> String {
     let name = format!("{} {}", row.task, row.arm);
     if !row.differs_in.is_empty() {
-        let fields: Vec<&str> = row.differs_in.iter().map(|field| field.as_str()).collect();
+        let fields: Vec<String> = row.differences.iter().map(key_difference).collect();
         return format!("{name}: not comparable, the runs differ in {}\n", fields.join(", "));
     }
     let Some(ratio) = row.log_ratio else {

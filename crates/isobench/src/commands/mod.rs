@@ -3,6 +3,7 @@
 pub(crate) mod block;
 pub(crate) mod classify;
 pub(crate) mod compare;
+pub(crate) mod confirm;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;

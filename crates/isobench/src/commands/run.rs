@@ -166,7 +166,7 @@ fn show_next(folder: &Path, context: Context) -> Result<Exit, CommandError> {
     }
 }
 
-fn open_error(error: OpenRunError, folder: &Path) -> CommandError {
+pub(super) fn open_error(error: OpenRunError, folder: &Path) -> CommandError {
     let locked = matches!(error, OpenRunError::Lock(_));
     let error = CommandError::from_error(Exit::Usage, error);
     if locked {

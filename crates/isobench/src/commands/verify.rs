@@ -2,12 +2,13 @@
 
 use std::fs;
 
+use isobench_schema::confirmation::Confirmations;
 use isobench_schema::event::EventKind;
 use isobench_schema::format;
 use isobench_store::{Severity, layout, verify};
 use serde::Serialize;
 
-use super::Context;
+use super::{Context, confirm};
 use crate::args::VerifyArgs;
 use crate::coordinator::EndedBlocks;
 use crate::evidence::{self, Digests};
@@ -41,6 +42,7 @@ pub(crate) fn run(args: &VerifyArgs, context: Context) -> Result<Exit, CommandEr
     let is_damage = |row: &Row| row.severity == "damage";
     if !rows.iter().any(is_damage) {
         rows.extend(looks_again(args)?);
+        rows.extend(confirmations_again(args)?);
         rows.extend(verdicts_again(args)?);
     }
     let sound = !rows.iter().any(is_damage);
@@ -90,7 +92,45 @@ fn looks_again(args: &VerifyArgs) -> Result<Vec<Row>, CommandError> {
                 rows.push(Row { severity: "damage", message });
             }
         }
-        ended.apply(&event.kind);
+        ended.apply(&event);
+    }
+    Ok(rows)
+}
+
+/// Holds every confirmation of the record against the evidence: it must be of an arm that breaks what it names.
+fn confirmations_again(args: &VerifyArgs) -> Result<Vec<Row>, CommandError> {
+    let mut known = Confirmations::default();
+    let (mut rows, mut judged) = (Vec::new(), None);
+    let reader = evidence::open(&args.run)?;
+    for event in reader.events().exit(Exit::Error)? {
+        let event = event.exit(Exit::Error)?;
+        let message = match &event.kind {
+            EventKind::Confirmed { task, arm, checks, by, .. } => {
+                if judged.is_none() {
+                    judged = Some(evidence::judge_afresh(&args.run)?);
+                }
+                let broken = judged.as_ref().map(|judged| confirm::confirmable(judged, task, arm)).unwrap_or_default();
+                let missing: Vec<&str> =
+                    checks.iter().filter(|check| !broken.contains(check)).map(|check| check.as_str()).collect();
+                (checks.is_empty() || !missing.is_empty()).then(|| {
+                    let named = if missing.is_empty() { "nothing".to_owned() } else { missing.join(", ") };
+                    format!("the confirmation of `{arm}` of task `{task}` by {by} names {named}, which the evidence doesn't break")
+                })
+            }
+            EventKind::ConfirmationWithdrawn { task, arm, by, .. } if known.find(task, arm).is_none() => {
+                Some(format!("{by} withdraws a confirmation of `{arm}` of task `{task}` that nobody has given"))
+            }
+            EventKind::ConfirmationWithdrawn { .. }
+            | EventKind::RunStarted { .. }
+            | EventKind::OrphansEnded { .. }
+            | EventKind::BlockStarted { .. }
+            | EventKind::LaunchStage { .. }
+            | EventKind::BlockEnded { .. }
+            | EventKind::LookTaken { .. }
+            | EventKind::RunEnded { .. } => None,
+        };
+        known.apply(&event);
+        rows.extend(message.map(|message| Row { severity: "damage", message }));
     }
     Ok(rows)
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use isobench_analysis::judge::{self, Attempt};
 use isobench_analysis::validity::LaunchRules;
-use isobench_schema::event::{BlockEnd, EventKind};
+use isobench_schema::confirmation::Confirmations;
+use isobench_schema::event::{BlockEnd, Event, EventKind};
 use isobench_schema::ids::{BlockId, TaskId};
 use isobench_schema::outcome::LaunchRecord;
 use isobench_schema::plan::Plan;
@@ -21,26 +22,32 @@ struct Ended {
     launches: Vec<LaunchRecord>,
 }
 
-/// The blocks that have ended, of tasks that no look has ended.
+/// The blocks that have ended, of tasks that no look has ended, and what a person has confirmed so far.
 #[derive(Debug, Default)]
-pub(crate) struct EndedBlocks(BTreeMap<TaskId, Vec<Ended>>);
+pub(crate) struct EndedBlocks {
+    blocks: BTreeMap<TaskId, Vec<Ended>>,
+    confirmations: Confirmations,
+}
 
 impl EndedBlocks {
     /// Takes in the next event.
-    pub(crate) fn apply(&mut self, event: &EventKind) {
-        match event {
+    pub(crate) fn apply(&mut self, event: &Event) {
+        self.confirmations.apply(event);
+        match &event.kind {
             EventKind::BlockEnded { id, end, launches, .. } => {
                 let ended = Ended { id: id.clone(), end: end.clone(), launches: launches.clone() };
-                self.0.entry(id.task.clone()).or_default().push(ended);
+                self.blocks.entry(id.task.clone()).or_default().push(ended);
             }
             EventKind::LookTaken { task, stops: true, .. } => {
-                self.0.remove(task);
+                self.blocks.remove(task);
             }
             EventKind::LookTaken { .. }
             | EventKind::RunStarted { .. }
             | EventKind::OrphansEnded { .. }
             | EventKind::BlockStarted { .. }
             | EventKind::LaunchStage { .. }
+            | EventKind::Confirmed { .. }
+            | EventKind::ConfirmationWithdrawn { .. }
             | EventKind::RunEnded { .. } => {}
         }
     }
@@ -64,12 +71,13 @@ impl EndedBlocks {
         let planned = plan.task(task).ok_or_else(missing)?;
         let rules = LaunchRules::of_task(planned);
         let mut attempts = Vec::new();
-        for Ended { id, end, launches } in self.0.get(task).into_iter().flatten() {
+        for Ended { id, end, launches } in self.blocks.get(task).into_iter().flatten() {
             let inputs = launches.iter().map(|record| digests.input(artifacts, record, &rules));
             let launches = inputs.collect::<Result<Vec<_>, CommandError>>()?;
             attempts.push(Attempt { id: id.clone(), end: end.clone(), launches });
         }
-        let look = judge::look(planned, &attempts, number).exit(Exit::Error)?.ok_or_else(missing)?;
+        let look =
+            judge::look(planned, &attempts, &self.confirmations, number).exit(Exit::Error)?.ok_or_else(missing)?;
         let place = usize::try_from(number).unwrap_or(usize::MAX);
         let blocks = planned.design.looks.get(place).map_or(0, |look| look.blocks);
         Ok(EventKind::LookTaken {

@@ -71,7 +71,17 @@ pub(crate) fn run(
         let event = event.exit(Exit::Error)?;
         course.apply(&event);
         recovery::note_trees(store.artifacts(), &event.kind, &trees);
-        has_finished = matches!(event.kind, EventKind::RunEnded { end: RunEnd::Finished, .. });
+        has_finished = match &event.kind {
+            EventKind::RunEnded { end, .. } => *end == RunEnd::Finished,
+            // What a person says of a run that has finished doesn't begin it anew.
+            EventKind::Confirmed { .. } | EventKind::ConfirmationWithdrawn { .. } => has_finished,
+            EventKind::RunStarted { .. }
+            | EventKind::OrphansEnded { .. }
+            | EventKind::BlockStarted { .. }
+            | EventKind::LaunchStage { .. }
+            | EventKind::BlockEnded { .. }
+            | EventKind::LookTaken { .. } => false,
+        };
         watch.seen(&event);
     }
     let orphans = end_orphans(&marker)?;
@@ -142,7 +152,7 @@ struct Course {
 impl Course {
     fn apply(&mut self, event: &Event) {
         self.progress.apply(event);
-        self.ended.apply(&event.kind);
+        self.ended.apply(event);
     }
 
     /// Writes an event into the record, and shows it.

@@ -29,10 +29,14 @@ fn runs_of_the_same_plan_are_compared_and_unlike_ones_are_refused_by_field() {
     assert_eq!(rows.as_array().unwrap().len(), 2);
     for row in compare("shorter", 2).as_array().unwrap() {
         assert_eq!(row["differs_in"], serde_json::json!(["workload", "server"]), "{row:#}");
+        let [workload, server] = [&row["differences"][0], &row["differences"][1]];
+        assert_eq!((&workload["field"], &server["field"]), (&"workload".into(), &"server".into()), "{row:#}");
+        assert!(workload["left"].is_string() && workload["left"] != workload["right"], "{row:#}");
         assert!(row["log_ratio"].is_null(), "{row:#}");
     }
     let refused = place.expect(2, &["compare", "one", "shorter"]);
-    assert!(refused.stdout.contains("not comparable, the runs differ in workload, server"), "{refused:?}");
+    assert!(refused.stdout.contains("not comparable, the runs differ in workload (`"), "{refused:?}");
+    assert!(refused.stdout.contains("`), server (`"), "{refused:?}");
     refused.says(&["nothing can be compared", "hint:"]);
     for row in compare("seeded", 0).as_array().unwrap() {
         assert_eq!((&row["blocks"], &row["log_ratio"]), (&0.into(), &Value::Null), "other seeds, other prompts");

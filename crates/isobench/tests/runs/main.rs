@@ -11,6 +11,8 @@
 mod causes;
 mod choosing;
 mod comparing;
+mod confirming;
+mod devices;
 mod elsewhere;
 mod exporting;
 mod full_disk;

@@ -101,6 +101,8 @@ fn a_link_in_the_place_of_evidence_does_not_keep_a_killed_run_from_going_on() {
             | EventKind::BlockStarted { .. }
             | EventKind::LaunchStage { .. }
             | EventKind::LookTaken { .. }
+            | EventKind::Confirmed { .. }
+            | EventKind::ConfirmationWithdrawn { .. }
             | EventKind::RunEnded { .. } => None,
         })
     };

@@ -265,6 +265,8 @@ pub(crate) fn complete_launches(run: &Path) -> Vec<LaunchRecord> {
         | EventKind::BlockStarted { .. }
         | EventKind::LaunchStage { .. }
         | EventKind::LookTaken { .. }
+        | EventKind::Confirmed { .. }
+        | EventKind::ConfirmationWithdrawn { .. }
         | EventKind::RunEnded { .. } => Vec::new(),
     };
     events(run).into_iter().flat_map(of).collect()

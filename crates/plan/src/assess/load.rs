@@ -18,8 +18,8 @@ use crate::knowledge::models::ModelRow;
 use crate::lint::{Case, Given, Traits, finding, ids, lint};
 use crate::planner::default_looks;
 use crate::requirements::{
-    DeadlineSettings, Launch, Model, Place, ServerOptions, ServiceRate, deadlines, model, need, proxy, service_rate,
-    start_s,
+    DeadlineSettings, Launch, Model, Place, ServerOptions, ServiceRate, ceiling, deadlines, model, need, proxy,
+    service_rate, start_s,
 };
 
 /// What a task is loaded with, and what it needs.
@@ -189,6 +189,9 @@ impl<'a> Load<'a> {
         let Some(workload) = &self.workload else { return };
         let tensor_parallel = server.tensor_parallel.unwrap_or(devices).max(1);
         self.rate = service_rate(size, server, workload, place, tensor_parallel);
+        if let Some(metric) = self.metric.as_mut().filter(|_| is_held_to_ceiling(subject, &self.options)) {
+            metric.ceiling = ceiling(size, server, workload, place, tensor_parallel);
+        }
         let launch = Launch { model: size, options: server, workload, place, tensor_parallel };
         let settings = DeadlineSettings::default();
         let history = subject.options.history.get(&subject.task.id).copied().unwrap_or_default();
@@ -266,6 +269,14 @@ impl<'a> Load<'a> {
         };
         Some(cost(&input, &subject.options.cost))
     }
+}
+
+/// Returns whether the devices that are reckoned with are those of the machine, and each step gives a request one token.
+fn is_held_to_ceiling(subject: &Subject<'_>, options: &BTreeMap<String, OptionValue>) -> bool {
+    let devices = &subject.facts.host.devices;
+    let is_planned = |name: &String| subject.device.is_some_and(|device| device.driver_names.contains(name));
+    let speculates = options.keys().any(|name| name.contains("speculative"));
+    !devices.is_empty() && devices.iter().all(|device| is_planned(&device.name)) && !speculates
 }
 
 /// Options that split a model over devices, by their long and short names.

@@ -27,5 +27,7 @@ pub(super) fn of(workload: &Workload) -> MetricSpec {
         margin: defaults::MARGIN,
         guards,
         output_margin: defaults::OUTPUT_MARGIN,
+        believable_ratio: None,
+        ceiling: None,
     }
 }

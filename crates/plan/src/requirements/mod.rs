@@ -1,5 +1,6 @@
 //! What a launch needs: devices and memory by the model's config, deadlines by its size and load. Pure.
 
+mod ceiling;
 mod deadlines;
 mod keys;
 mod load;
@@ -13,6 +14,7 @@ mod rate;
 mod tally;
 mod vision;
 
+pub use ceiling::ceiling;
 pub use deadlines::{DeadlineSettings, History, Launch, deadlines, start_s};
 pub use keys::ConfigError;
 pub use load::{Lengths, at_once};

@@ -24,6 +24,9 @@ pub(super) fn section(index: usize, task: &TaskView) -> Markup {
             @if !task.unlike.is_empty() {
                 div.notice { p { b { "Not comparable" } } ul { @for text in &task.unlike { li { bdi { (text) } } } } }
             }
+            @if !task.confirmations.is_empty() {
+                div.notice { p { b { "Confirmed by a person" } } ul { @for text in &task.confirmations { li { bdi { (text) } } } } }
+            }
             (intervals_plot::plot(task))
             (contrasts(task))
             (looks_plot::plots(index, task))
@@ -33,6 +36,10 @@ pub(super) fn section(index: usize, task: &TaskView) -> Markup {
             (block_values(task))
             (arms(task))
             (failures(task))
+            @if !task.checks.is_empty() {
+                h3 { "Checks that launches broke" }
+                ul { @for item in &task.checks { li { bdi { (item.sentence()) } } } }
+            }
         }
     }
 }
@@ -176,6 +183,7 @@ fn failure(failure: &FailureView) -> Markup {
         div.failure {
             p { span.arm { b { (failure.arm) } } ": " b.fault { (failure.class) } " at " (failure.stage) ", "
                 (failure.launches) ": " bdi { (failure.message) } }
+            @if let Some(check) = &failure.check { p { bdi { (check) } } }
             @if let Some(cause) = &failure.cause {
                 p { "Its logs say: " bdi { (cause.text) } ". Fix: " bdi { (cause.fix) } "." }
             }

@@ -44,6 +44,12 @@ pub fn plain_line(event: &Event) -> Option<String> {
                 clean(reason)
             )
         }
+        EventKind::Confirmed { task, arm, by, reason, .. } => {
+            format!("{task} {arm} confirmed by {} because {}", clean(by), clean(reason))
+        }
+        EventKind::ConfirmationWithdrawn { task, arm, by, reason } => {
+            format!("{task} {arm}: the confirmation was withdrawn by {} because {}", clean(by), clean(reason))
+        }
         EventKind::RunEnded { end, message } => match message {
             Some(message) => format!("run {end}: {}", clean(message)),
             None => format!("run {end}"),

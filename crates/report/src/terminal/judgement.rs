@@ -91,9 +91,13 @@ fn task(out: &mut String, task: &TaskView, style: Style) {
     for text in &task.unlike {
         style.paragraph(out, "  ! not comparable: ", text);
     }
+    for text in &task.confirmations {
+        style.paragraph(out, "  ! ", text);
+    }
     contrasts(out, task, style);
     arms(out, task, style);
     failures(out, task, style);
+    checks(out, task, style);
 }
 
 fn contrasts(out: &mut String, task: &TaskView, style: Style) {
@@ -165,9 +169,22 @@ fn failures(out: &mut String, task: &TaskView, style: Style) {
     }
 }
 
+/// Shows which checks were broken by how many launches, also where another failure decides.
+fn checks(out: &mut String, task: &TaskView, style: Style) {
+    if !task.checks.is_empty() {
+        out.push_str("\n  checks that launches broke\n");
+    }
+    for item in &task.checks {
+        style.paragraph(out, "  - ", &item.sentence());
+    }
+}
+
 fn one_failure(out: &mut String, failure: &FailureView, style: Style) {
     let FailureView { arm, launches, class, stage, message, .. } = failure;
     style.paragraph(out, "  - ", &format!("{arm}: {class} at {stage}, {launches}: {message}"));
+    if let Some(check) = &failure.check {
+        style.paragraph(out, "      ", check);
+    }
     if let Some(cause) = &failure.cause {
         style.paragraph(out, "      its logs say: ", &cause.text);
         style.paragraph(out, "      fix: ", &cause.fix);

@@ -10,12 +10,13 @@ use isobench_schema::ids::ArmId;
 use isobench_schema::measurement::MetricName;
 use isobench_schema::plan::{Exclusion, Plan, PlannedTask, Problem};
 use isobench_schema::verdict::{
-    ArmJudgement, Contrast, CountedFailure, Judgement, LookResult, SentinelJudgement, TaskJudgement, Verdict,
+    ArmJudgement, CheckEffect, Contrast, CountedFailure, Judgement, LookResult, SentinelJudgement, TaskJudgement,
+    Verdict,
 };
 use isobench_schema::workload::{Arrival, Prompts, Workload};
 
 use super::{
-    ArmView, CauseView, ContrastView, DeviationView, EvidenceView, ExclusionView, FailureKind, FailureView,
+    ArmView, CauseView, CheckView, ContrastView, DeviationView, EvidenceView, ExclusionView, FailureKind, FailureView,
     IntervalPlot, LookView, MetricView, Pair, PointView, ProblemView, TaskView, VerdictCount, View,
 };
 use crate::number::{self, counted};
@@ -101,7 +102,9 @@ fn task_view(task: &TaskJudgement, planned: Option<&PlannedTask>) -> TaskView {
         metrics: metrics.iter().map(|m| MetricView { name: m.as_str(), unit: m.unit() }).collect(),
         failures: task.arms.iter().flat_map(failures).collect(),
         deviations: task.deviations.iter().map(deviation_view).collect(),
-        unlike: task.unlike.iter().map(|text| clean(text)).collect(),
+        unlike: task.unlike.iter().map(words::check::unlike).collect(),
+        checks: checks(task),
+        confirmations: task.confirmations.iter().map(words::check::confirmation).collect(),
         contrasts,
         block_axis: axis,
     }
@@ -310,9 +313,39 @@ fn failure_view(kind: FailureKind, arm: &ArmId, counted_failure: &CountedFailure
         class: failure.class.as_str(),
         stage: failure.stage.as_str(),
         message: clean(&failure.message),
+        check: failure.check.as_ref().map(words::check::broken),
         cause: cause.filter(|cause| cause.signature.is_some()).map(cause_view),
         evidence,
     }
+}
+
+/// Returns the checks that launches broke, counted by arm and check, in the order in which they were first broken.
+fn checks(task: &TaskJudgement) -> Vec<CheckView> {
+    let mut counted: Vec<CheckView> = Vec::new();
+    for found in &task.broken {
+        let (arm, check) = (found.arm.to_string(), found.check.name.as_str());
+        let decides = u32::from(found.effect == CheckEffect::Decides);
+        let spoilt = u32::from(found.effect == CheckEffect::Spoilt);
+        if let Some(known) = counted.iter_mut().find(|known| known.arm == arm && known.check == check) {
+            known.launches += 1;
+            known.decided += decides;
+            known.spoilt += spoilt;
+        } else {
+            counted.push(CheckView {
+                arm,
+                check,
+                launches: 1,
+                decided: decides,
+                spoilt,
+                first: match words::check::numbers(&found.check) {
+                    Some(numbers) => format!("block {} ({numbers})", found.block),
+                    None => format!("block {}", found.block),
+                },
+                confirmed: found.effect == CheckEffect::Confirmed,
+            });
+        }
+    }
+    counted
 }
 
 /// Returns why something failed, as people see it.

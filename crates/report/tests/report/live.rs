@@ -37,6 +37,7 @@ fn record(arm: &ArmId, outcome: Outcome) -> LaunchRecord {
         evidence: BTreeMap::new(),
         timeline: Timeline::default(),
         client: None,
+        device: None,
         key: ComparabilityKey::default(),
     }
 }

@@ -5,6 +5,9 @@ mod lost;
 
 use std::collections::BTreeMap;
 
+use isobench_schema::check::{Check, CheckUnit};
+use isobench_schema::comparability::{KeyDifference, KeyField};
+use isobench_schema::confirmation::Confirmation;
 use isobench_schema::deviation::{Deviation, DeviationKind};
 use isobench_schema::environment::{EngineKind, EnvironmentSpec, Isolation, Patch, Python, Rung, Source};
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
@@ -14,10 +17,10 @@ use isobench_schema::plan::{
     Design, Exclusion, ExclusionReason, Look, Plan, PlannedArm, PlannedContrast, PlannedTask, Problem, Spending,
 };
 use isobench_schema::task::{Limits, MetricSpec, Requirements, ServerSpec};
-use isobench_schema::units::Seconds;
+use isobench_schema::units::{Millis, Seconds};
 use isobench_schema::verdict::{
-    ArmJudgement, BlockCounts, BlockDifference, BlockValue, Contrast, CountedFailure, Judgement, Standing,
-    TaskJudgement, Verdict,
+    ArmJudgement, BlockCounts, BlockDifference, BlockValue, CheckEffect, Contrast, CountedFailure, Judgement,
+    LaunchCheck, Standing, TaskJudgement, Unlike, Verdict,
 };
 use isobench_schema::workload::{Api, Arrival, Probes, Prompts, TokenCounter, Workload, WorkloadKind};
 
@@ -142,6 +145,8 @@ pub(crate) fn task(id: &str, contrasts: Vec<Contrast>, arms: Vec<ArmJudgement>) 
         deviations: Vec::new(),
         sentinel: None,
         unlike: Vec::new(),
+        broken: Vec::new(),
+        confirmations: Vec::new(),
     }
 }
 
@@ -167,7 +172,35 @@ fn crash() -> Failure {
 
 fn short() -> Failure {
     Failure::new(FailureStage::Validity, FailureClass::OutputLength, "32 of 32 answers have 40 tokens instead of 64")
+        .breaking(Check::AnswerLengths.above(32.0, 0.0, CheckUnit::Count))
         .with_evidence([EvidenceLine::new("requests.jsonl", Some(2), "\"output_tokens\":40,\"asked\":64")])
+}
+
+/// Two launches of the short agent, and one that a person has confirmed.
+fn broken_checks() -> Vec<LaunchCheck> {
+    let lengths = Check::AnswerLengths.above(32.0, 0.0, CheckUnit::Count);
+    let ratio = Check::BelievableRatio.above(12.3, 10.0, CheckUnit::Times);
+    let check = |block, name: &str, class, check, effect| {
+        let message = "what was found".to_owned();
+        LaunchCheck { block, arm: arm(name), class, check, message, effect }
+    };
+    vec![
+        check(0, "agent:short", FailureClass::OutputLength, lengths, CheckEffect::Decides),
+        check(1, "agent:short", FailureClass::OutputLength, lengths, CheckEffect::Decides),
+        check(1, "agent:half", FailureClass::Implausible, ratio, CheckEffect::Confirmed),
+    ]
+}
+
+/// A person's word on an arm.
+pub(crate) fn confirmation(task: &TaskId, arm: ArmId, reason: &str) -> Confirmation {
+    Confirmation {
+        task: task.clone(),
+        arm,
+        checks: vec![Check::BelievableRatio],
+        by: "ann".to_owned(),
+        reason: reason.to_owned(),
+        at_ms: Millis::new(1_764_000_000_000.0).unwrap(),
+    }
 }
 
 fn every_agent_task() -> TaskJudgement {
@@ -213,6 +246,8 @@ fn every_agent_task() -> TaskJudgement {
     let mut task = task("chunked-prefill", contrasts, arms);
     task.title = Some("Schedule chunked prefills together with decodes".to_owned());
     task.blocks.interrupted = 1;
+    task.broken = broken_checks();
+    task.confirmations = vec![confirmation(&task.id, arm("agent:half"), "it caches prefixes, as the task allows")];
     task.deviations = vec![Deviation {
         kind: DeviationKind::MinWindow,
         subject: "design.min-window".to_owned(),
@@ -244,7 +279,11 @@ pub(crate) fn every_verdict() -> Judgement {
         vec![failed("baseline", oom.clone()), failed("human", oom)],
     );
     unmeasured.standing = Standing::NotMeasured;
-    unmeasured.unlike = vec!["block 3, human: host differs".to_owned()];
+    let value = |text: &str| Some(text.to_owned());
+    let host = KeyDifference { field: KeyField::Host, left: value("91ab"), right: value("c0ff") };
+    let human = arm("human");
+    unmeasured.unlike =
+        vec![Unlike { block: 3, of: human.clone(), against_block: 0, against: human, differences: vec![host] }];
     let mut unproven = task(
         "sampler",
         vec![contrast("human", "baseline", Verdict::Inconclusive, 1.018)],
@@ -276,7 +315,11 @@ pub(crate) fn hostile() -> Judgement {
     set(&mut judgement.rules);
     for task in &mut judgement.tasks {
         task.title = Some(HOSTILE.to_owned());
-        task.unlike = vec![HOSTILE.to_owned()];
+        let hostile = || Some(HOSTILE.to_owned());
+        let differences = vec![KeyDifference { field: KeyField::Host, left: hostile(), right: hostile() }];
+        let (of, against) = (arm("human"), arm("baseline"));
+        task.unlike = vec![Unlike { block: 0, of: of.clone(), against_block: 0, against, differences }];
+        task.confirmations = vec![confirmation(&task.id, of, HOSTILE)];
         for contrast in &mut task.contrasts {
             set(&mut contrast.reason);
         }
@@ -405,6 +448,8 @@ pub(crate) fn plan() -> Plan {
             margin: 0.02,
             guards: Vec::new(),
             output_margin: 0.05,
+            believable_ratio: None,
+            ceiling: None,
         },
         design: Design {
             algorithm: 1,

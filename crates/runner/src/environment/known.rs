@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use isobench_schema::check::Check;
 use isobench_schema::environment::EnvironmentSpec;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::{Digest, EnvironmentId};
@@ -61,7 +62,9 @@ pub fn prepare_known(
 fn other_tree(earlier: &Digest, found: &Digest, prepared: &Prepared) -> Failure {
     let message = "the environment has another tree than in an earlier block, also when it is made again";
     let lines = [("earlier", earlier), ("in the cache", found), ("made again", &prepared.manifest.tree)];
-    Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message).with_evidence(
-        lines.map(|(when, digest)| EvidenceLine::new("tree", None, &format!("{when}: {}", digest.as_str()))),
-    )
+    Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message)
+        .breaking(Check::SameTree)
+        .with_evidence(
+            lines.map(|(when, digest)| EvidenceLine::new("tree", None, &format!("{when}: {}", digest.as_str()))),
+        )
 }

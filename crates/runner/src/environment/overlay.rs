@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use isobench_schema::check::Check;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 
 use super::manifest::{OverlayNote, digest_file};
@@ -77,7 +78,8 @@ pub(super) fn lay(overlay: &Overlay<'_>, venv: Option<&VenvRecord>) -> Result<Ov
     let revision = overlay.source.join(package);
     if !revision.is_dir() || revision.is_symlink() {
         let message = format!("the revision has no folder `{package}`, which the overlay needs");
-        return Err(Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message).into());
+        let failure = Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message);
+        return Err(failure.breaking(Check::StaticProof).into());
     }
     let ours = list(&revision)?;
     let mut note = OverlayNote {
@@ -132,7 +134,8 @@ fn check_patch(overlay: &Overlay<'_>) -> Result<(), Failure> {
     let Some(first) = compiled.first() else { return Ok(()) };
     let message = format!("the patch changes `{first}`, which must be compiled, and an overlay compiles nothing");
     let lines = compiled.iter().map(|path| EvidenceLine::new("patch", None, path));
-    Err(Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message).with_evidence(lines))
+    let failure = Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message);
+    Err(failure.breaking(Check::StaticProof).with_evidence(lines))
 }
 
 fn find_installed(venv: &VenvRecord, package: &str) -> Option<PathBuf> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use isobench_schema::check::Check;
 use isobench_schema::environment::{EnvironmentSpec, StaticProof};
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::Digest;
@@ -112,6 +113,7 @@ fn unseen_line((path, _): (&String, &Entry)) -> String {
 fn unproven(message: impl Into<String>, lines: Vec<String>) -> Failure {
     let lines = lines.into_iter().take(EVIDENCE_LINES);
     Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message)
+        .breaking(Check::StaticProof)
         .with_evidence(lines.map(|line| EvidenceLine::new("tree", None, &line)))
 }
 
@@ -204,5 +206,6 @@ pub fn verify_unmodified(prepared: &Prepared) -> Result<Result<(), Failure>, Env
     let message = format!("{} files of the environment changed during the launch", lines.len());
     let evidence = lines.iter().take(EVIDENCE_LINES).map(|line| EvidenceLine::new("tree", None, line));
     let failure = Failure::new(FailureStage::Verify, FailureClass::EnvironmentModified, message);
+    let failure = failure.breaking(Check::TreeUnmodified);
     Ok(Err(failure.with_evidence(evidence)))
 }

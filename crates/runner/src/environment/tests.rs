@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Instant;
 
+use isobench_schema::check::Check;
 use isobench_schema::environment::{EnvironmentSpec, PackageAlias, Patch, Python, StaticProof, StubModule, Venv};
 use isobench_schema::ids::Digest;
 
@@ -146,9 +147,14 @@ fn each_change_of_the_tree_is_found_and_the_evicted_environment_is_made_again() 
         assert!(prove(&place, &environment, &spec).is_ok(), "{expected}");
         change(&environment.tree);
         let failure = verify_unmodified(&environment).unwrap().unwrap_err();
-        assert_eq!(failure.class, FailureClass::EnvironmentModified);
+        assert_eq!(
+            (failure.class, failure.check),
+            (FailureClass::EnvironmentModified, Some(Check::TreeUnmodified.into()))
+        );
         assert_eq!(failure.evidence[0].text, *expected);
-        assert_eq!(prove(&place, &environment, &spec).unwrap_err().class, FailureClass::EnvironmentUnproven);
+        let unproven = prove(&place, &environment, &spec).unwrap_err();
+        let expected_check = Some(Check::StaticProof.into());
+        assert_eq!((unproven.class, unproven.check), (FailureClass::EnvironmentUnproven, expected_check));
         evict(&environment).unwrap();
         assert!(!environment.folder.exists());
     }

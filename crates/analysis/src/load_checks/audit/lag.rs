@@ -11,7 +11,7 @@ const NS_PER_MS: f64 = 1e6;
 ///
 /// A percentile is the upper bound of the bucket that it lies in (of the value with rank ⌈share · n⌉), never above the
 /// longest lag: too long rather than too short.
-pub(super) fn lag(histogram: &[(u64, u64)], longest_ns: u64) -> Option<Lag> {
+pub(crate) fn lag(histogram: &[(u64, u64)], longest_ns: u64) -> Option<Lag> {
     let mut buckets = histogram.to_vec();
     buckets.sort_unstable_by_key(|(bound, _)| *bound);
     let reads: u64 = buckets.iter().map(|(_, count)| count).sum();

@@ -19,6 +19,8 @@ mod pacing;
 mod places;
 mod verdict;
 
+pub(crate) use lag::lag as read_lag;
+
 use isobench_schema::load_checks::{Audit, Spread, TtftBias};
 use isobench_schema::record::PhaseAudit;
 use isobench_schema::workload::Arrival;

@@ -1,5 +1,6 @@
 //! What is checked of a load beyond its numbers.
 
+use isobench_schema::check::Check;
 use isobench_schema::load_checks::{
     AuditVerdict, FlowState, FullLoop, Halves, LittlesLaw, PairedChecks, PairedMetric, StepState, SweepBy,
 };
@@ -109,10 +110,30 @@ fn each_broken_bound_is_a_finding_and_the_load_client_bound() {
     let report = read(&slow, Arrival::closed(4), Some(phase(21_000 * MS, 0.9)));
     let audit = report.result.audit.as_ref().unwrap();
     assert_eq!((audit.verdict, audit.broken.len()), (AuditVerdict::ClientBound, 2), "{:?}", audit.broken);
+    assert_eq!(checks(&report), [Check::ClientBusy, Check::ClientIdlePlaces]);
     assert_eq!(report.result.validity, Validity::ClientBound);
     let messages: Vec<&str> = report.result.findings.iter().map(|finding| finding.message.as_str()).collect();
     assert_eq!(messages, audit.broken.iter().map(|broken| broken.message.as_str()).collect::<Vec<_>>());
     assert!(report.step(4.0).is_client_bound);
+}
+
+fn checks(report: &LoadReport) -> Vec<Check> {
+    report.result.findings.iter().map(|finding| finding.check.unwrap().name).collect()
+}
+
+#[test]
+fn requests_that_leave_late_or_too_seldom_break_checks_of_a_load_alone() {
+    let due = |index: u32| u64::from(index) * 10 * MS;
+    let of = |released: &dyn Fn(u32) -> u64| -> Vec<RequestRecord> {
+        (0..500).map(|index| answered(index, (due(index), due(index) + released(index)), 100 * MS)).collect()
+    };
+    let rate = Arrival::Constant { rate_per_s: 100.0 };
+    // Each leaves 3 ms late, of a TTFT of 10 ms.
+    let late = read(&of(&|_| 3 * MS), rate.clone(), Some(phase(5_000 * MS, 0.1)));
+    assert_eq!(checks(&late), [Check::ClientTtftBias]);
+    // The later, the longer it waits for the client: the rate that is sent is 1.5 % too low.
+    let slow = read(&of(&|index| u64::from(index) * 150_000), rate, Some(phase(5_000 * MS, 0.1)));
+    assert!(checks(&slow).contains(&Check::ClientRate), "{:?}", slow.result.findings);
 }
 
 #[test]

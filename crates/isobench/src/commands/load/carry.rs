@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use isobench_analysis::load_checks::steady::{Steadiness, SteadyRules};
 use isobench_analysis::load_report::{LoadFacts, LoadReader, LoadReport, ReportOptions};
-use isobench_analysis::validity::LaunchRules;
+use isobench_analysis::validity::{LaunchRules, PromptCounts};
 use isobench_loadgen::cancel::{Cancel, StopCause};
 use isobench_loadgen::client::{Client, LoadError, LoadOptions, PhaseSummary};
 use isobench_loadgen::clock::Clock;
@@ -466,6 +466,7 @@ fn rules(asked: &Asked) -> LaunchRules {
         min_window_s: Seconds::new(0.0).expect("zero is a duration"),
         primary: MetricName::OutputThroughput,
         margin: 0.02,
+        prompt_counts: PromptCounts::Unknown,
     }
 }
 

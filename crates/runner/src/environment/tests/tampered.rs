@@ -176,6 +176,7 @@ fn an_environment_that_has_another_tree_in_a_later_block_is_unproven() {
     evict(&second).unwrap();
     let failure = prepare_known(&spec, &place.context(), &known).unwrap().unwrap_err();
     assert_eq!((failure.class, failure.stage), (FailureClass::EnvironmentUnproven, FailureStage::Verify));
+    assert_eq!(failure.check, Some(Check::SameTree.into()));
     let lines: Vec<&str> = failure.evidence.iter().filter_map(|line| line.text.split(": ").next()).collect();
     assert_eq!(lines, ["earlier", "in the cache", "made again"]);
     assert!(failure.evidence[0].text.ends_with(first.manifest.tree.as_str()), "{failure:?}");
