@@ -1,4 +1,4 @@
-//! Judging from made-up launches: verdicts, the output check, properties, and error rates.
+//! Judging from made-up launches: verdicts, the output check, and properties.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that meets the unexpected fails")]
 
@@ -6,7 +6,6 @@ mod causes;
 mod looks;
 mod output;
 mod properties;
-mod rates;
 mod sentinel;
 mod support;
 mod verdicts;
