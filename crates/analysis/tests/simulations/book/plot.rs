@@ -28,7 +28,7 @@ text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,
 polyline{fill:none;stroke-width:2.2;stroke-linejoin:round}\
 .l0{stroke:#0072b2}.l1{stroke:#b35a00}.l2{stroke:#00704f}.l3{stroke:#9c3d72}.l4{stroke:#856000}.l5{stroke:#5a6069}.l6{stroke:#1b1d21}\
 .f0{fill:#0072b2}.f1{fill:#b35a00}.f2{fill:#00704f}.f3{fill:#9c3d72}.f4{fill:#856000}.f5{fill:#5a6069}.f6{fill:#1b1d21}\
-.l6{stroke-width:3.4}text.f6{font-weight:700}\
+polyline.l6{stroke-width:3.4}text.f6{font-weight:700}\
 @media (prefers-color-scheme:dark){text{fill:#a3aab4}.page{fill:#14161a}.title{fill:#e6e8eb}.grid{stroke:#343941}.axis{stroke:#79818c}\
 .l0{stroke:#66b8f0}.l1{stroke:#ff9350}.l2{stroke:#3ccb9b}.l3{stroke:#eb9cc6}.l4{stroke:#e8bc4c}.l5{stroke:#a3aab4}.l6{stroke:#fff}\
 .f0{fill:#66b8f0}.f1{fill:#ff9350}.f2{fill:#3ccb9b}.f3{fill:#eb9cc6}.f4{fill:#e8bc4c}.f5{fill:#a3aab4}.f6{fill:#fff}}";
