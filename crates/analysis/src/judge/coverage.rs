@@ -1,7 +1,7 @@
 //! How far the arms of a run came, where they were lost, and what running them again could change.
 
 use isobench_schema::cause::{Blame, FixKind};
-use isobench_schema::coverage::{Coverage, CoverageStage};
+use isobench_schema::coverage::{Coverage, CoverageStage, RetryActor};
 use isobench_schema::failure::{Charge, FailureStage};
 use isobench_schema::ids::ArmId;
 use isobench_schema::plan::{Exclusion, ExclusionReason, Plan};
@@ -142,9 +142,8 @@ fn failure(arm: &ArmId, counted: &CountedFailure) -> (Loss, Retry) {
     let own = || Loss { stage, class: failure.class.to_string(), reason: failure.message.clone() };
     let is_charged = failure.class.charge() == Charge::Arm;
     if failure.class.is_fault_of_plan() {
-        let fix = FixKind::Option;
         let change = "another `workload`, as the failure says: the same would only repeat it".to_owned();
-        return (own(), Retry { fix, change, actor: actor(fix) });
+        return (own(), Retry { fix: FixKind::Option, change, actor: RetryActor::Person });
     }
     if let Some(cause) = counted.cause.as_ref().filter(|cause| cause.signature.is_some()) {
         // A log is written by who is measured: it gives no right to another try.
