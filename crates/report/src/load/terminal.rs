@@ -181,7 +181,7 @@ fn latencies(out: &mut String, result: &LoadResult, style: Style) {
         let of = |(short, _): &(&str, _)| result.intervals.contains_key(&format!("{statistic}_{short}_ms"));
         LATENCIES.iter().any(of)
     };
-    let intervals: Vec<(&str, &str)> = [("mean", "95 % interval of mean"), ("p99", "95 % interval of p99")]
+    let intervals: Vec<(&str, &str)> = [("mean", "mean's interval"), ("p99", "p99's interval")]
         .into_iter()
         .filter(|(statistic, _)| has_interval(statistic) && is_shown(result, statistic))
         .collect();
@@ -221,6 +221,9 @@ fn latencies(out: &mut String, result: &LoadResult, style: Style) {
         LATENCIES.iter().filter(|(short, _)| has(short) && is_told(short)).map(|(short, _)| row(short)).collect();
     if !rows.is_empty() {
         table(out, &columns, &rows, style);
+    }
+    if !intervals.is_empty() {
+        style.paragraph(out, "  ", "an interval covers its number with 95 %, of this launch");
     }
     let waited = |name: &str| Some((result.metrics.get(name)?, result.from_send.get(name)?));
     if let Some((scheduled, sent)) = waited("mean_ttft_ms").filter(|(a, b)| (*a - *b).abs() > 0.01 * a.abs()) {

@@ -115,7 +115,7 @@ pub(crate) fn result() -> LoadResult {
         tokenizer_digest: Some(Digest::of(b"tokenizer")),
         dataset_digest: None,
         counted_by: TokenCounter::TokenIds,
-        input_counted_by: Some(InputCounter::Usage),
+        input_counted_by: Some(InputCounter::TokenIds),
         percentiles: vec![50.0, 90.0, 95.0, 99.0],
         validity: Validity::Valid,
         metrics: metrics(),

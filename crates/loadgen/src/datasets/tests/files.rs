@@ -220,7 +220,7 @@ fn files_that_are_missing_empty_or_none_are_refused() {
     );
     for (name, bytes) in [("custom", ""), ("custom", "\n\n"), ("sharegpt", "[]"), ("sharegpt", "")] {
         let refusal = Scene::new(name, 1).file(bytes).refusal();
-        assert!(refusal.starts_with("`data` has no row that can be sent: "), "{refusal}");
+        assert_eq!(refusal, "`data` can't be read as a dataset: it is empty", "{name}");
     }
     let wrong = Scene::new("sharegpt", 1).file(r#"[{"conversations": [{"value": 3}, {"value": "a"}]}]"#);
     assert!(wrong.refusal().starts_with("`data`, item 1: it is no conversation: "), "{}", wrong.refusal());

@@ -76,7 +76,7 @@ fn plot(found: &SweepReport) -> Markup {
                 svg x="0" y="0" width="100%" height="210" viewBox=(format!("0 0 {WIDTH} 210")) preserveAspectRatio="none" {
                     g.c1 { polyline.curve points=(points(&line)) {} }
                 }
-                @for one in &found.steps {
+                @for one in sorted(found) {
                     @let ((across_at, down), (word, tone)) = (spot(one), step(one.state));
                     g class=(tone.class()) {
                         circle.point cx=(across(across_at)) cy=(format!("{down:.1}")) r="4.5" {
