@@ -47,8 +47,8 @@ fn a_suite_is_in_the_page_the_contract_and_the_csv() {
     let contract = json::contract(&judgement);
     assert_eq!(contract["suite"], serde_json::to_value(&judgement.suite).unwrap());
     let csv = csv::contrasts(&judgement);
-    assert!(csv.lines().next().unwrap().ends_with("reason,overall_p,holm_p,benjamini_hochberg_p"));
-    assert!(csv.lines().nth(1).unwrap().ends_with(",0.001,0.01,0.004"), "{csv}");
+    assert!(csv.lines().next().unwrap().ends_with("reason,overall_p,holm_p,benjamini_hochberg_p,confirmed"));
+    assert!(csv.lines().nth(1).unwrap().ends_with(",0.001,0.01,0.004,"), "{csv}");
 }
 
 #[test]
