@@ -186,7 +186,8 @@ fn a_run_waits_for_a_device_that_another_one_holds_and_can_be_interrupted_meanwh
     second.signal(Signal::INT);
     let second = second.finish();
     assert_eq!(second.code, Some(5), "{second:?}");
-    second.says(&[&format!("waiting for the cpu, which process {} holds", first.process())]);
+    second
+        .says(&[&format!("waiting for the cpu, which process {}, `", first.process()), "run task --out first`, holds"]);
     assert!(!begun().contains("\"stage\":"), "nothing was launched meanwhile");
     first.signal(Signal::INT);
     assert_eq!(first.finish().code, Some(5));
