@@ -1,11 +1,11 @@
 //! From the judgements of a run's tasks to what they say together.
 //!
-//! - **Headlines** ([`means`]): for each kind of contrast the geometric mean of the speed-ups over tasks, with an interval over
+//! - **Headlines** (`means`): for each kind of contrast the geometric mean of the speed-ups over tasks, with an interval over
 //!   tasks, and the gain that is proven task by task.
-//! - **Rates** ([`rates`]): how often an arm succeeded, of all tasks and of those that infrastructure didn't take away.
-//! - **Claims** ([`claims`]): which tasks differ, with the error held over all of them.
-//! - **Ranks** ([`ranks`]): which agents can be told apart.
-//! - **Rules** ([`rules`]): what rules on single runs say instead, and what each rule says of an agent with an empty patch.
+//! - **Rates** (`rates`): how often an arm succeeded, of all tasks and of those that infrastructure didn't take away.
+//! - **Claims** (`claims`): which tasks differ, with the error held over all of them.
+//! - **Ranks** (`ranks`): which agents can be told apart.
+//! - **Rules** (`rules`): what rules on single runs say instead, and what each rule says of an agent with an empty patch.
 //!
 //! Everything here follows from verdicts, estimates and block differences of tasks; no launch is looked at again.
 
