@@ -6,7 +6,6 @@ use isobench_schema::workload::{Api, Prompts, TokenCounter, Workload};
 
 use super::{LoadFacts, Sample, completed};
 use crate::measure::evidence_line;
-use crate::stats::real;
 
 /// By which part a count of a tokenizer may differ from the server's: one that is built otherwise may cut a text otherwise.
 const TOLERANCE: f64 = 0.02;
@@ -47,7 +46,7 @@ pub(super) fn settle(facts: &LoadFacts, window: &mut [Sample]) -> InputCounter {
     }
     for sample in window {
         if let Some(claimed) = sample.prompt_claimed {
-            sample.input_tokens = u32::try_from(claimed).unwrap_or(u32::MAX);
+            sample.input_tokens = claimed;
         }
     }
     InputCounter::Usage
@@ -92,7 +91,7 @@ impl Allowed {
 pub(super) fn claims(facts: &LoadFacts, window: &[Sample]) -> Option<Failure> {
     let allowed = Allowed::of(facts)?;
     let is_wrong = |sample: &&Sample| {
-        sample.prompt_claimed.is_some_and(|claimed| !allowed.holds(f64::from(sample.input_tokens), real(claimed)))
+        sample.prompt_claimed.is_some_and(|claimed| !allowed.holds(f64::from(sample.input_tokens), f64::from(claimed)))
     };
     let wrong: Vec<&Sample> = completed(window).filter(is_wrong).collect();
     let text = |sample: &Sample| {

@@ -163,7 +163,7 @@ impl Taken {
         if record.failure.is_none() {
             self.answer(record);
             let claimed = sample.prompt_claimed.filter(|_| self.options.prompts_by_usage);
-            let prompt = claimed.map_or(f64::from(sample.input_tokens), real);
+            let prompt = f64::from(claimed.unwrap_or(sample.input_tokens));
             sample.is_good =
                 self.options.objective.as_ref().is_some_and(|objective| is_good(objective, record, (&sample, prompt)));
         }

@@ -48,8 +48,8 @@ pub(crate) struct Sample {
     /// Tokens of the first chunk that has any.
     pub(crate) first_tokens: u32,
     pub(crate) chunks: u32,
-    /// Tokens of the prompt by the server's own count.
-    pub(crate) prompt_claimed: Option<u64>,
+    /// Tokens of the prompt by the server's own count, `u32::MAX` for any more: half the bytes of a million samples.
+    pub(crate) prompt_claimed: Option<u32>,
     /// Whether it met the objective, where there is one.
     pub(crate) is_good: bool,
     /// Whether it is a later turn of a conversation.
@@ -115,7 +115,7 @@ impl Sample {
             last_chunk: Moment::of(record.chunk_ns.last().copied()),
             first_tokens: first.map_or(0, |(_, count)| *count),
             chunks: u32::try_from(record.chunk_ns.len()).unwrap_or(u32::MAX),
-            prompt_claimed: record.usage.map(|usage| usage.prompt_tokens),
+            prompt_claimed: record.usage.map(|usage| u32::try_from(usage.prompt_tokens).unwrap_or(u32::MAX)),
             is_good: false,
             is_later_turn: record.turn.is_some_and(|turn| turn.turn > 0),
         }

@@ -39,8 +39,7 @@ pub(super) fn prompts(rules: &LaunchRules, samples: &Samples) -> Option<Failure>
     if rules.prompt_counts == PromptCounts::Unknown {
         return None;
     }
-    let differs =
-        |sample: &&Sample| sample.prompt_claimed.is_some_and(|claimed| claimed != u64::from(sample.input_tokens));
+    let differs = |sample: &&Sample| sample.prompt_claimed.is_some_and(|claimed| claimed != sample.input_tokens);
     let wrong: Vec<&Sample> = answered(samples).filter(differs).collect();
     let first = wrong.first()?;
     let text = |sample: &Sample| {

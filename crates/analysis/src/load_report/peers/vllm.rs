@@ -25,7 +25,7 @@ fn tokens(sample: &Sample) -> u64 {
 }
 
 fn prompt_tokens(sample: &Sample) -> u64 {
-    sample.prompt_claimed.unwrap_or(u64::from(sample.input_tokens))
+    u64::from(sample.prompt_claimed.unwrap_or(sample.input_tokens))
 }
 
 /// The time per output token after the first; `None` of one token.
