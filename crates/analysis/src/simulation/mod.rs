@@ -54,6 +54,25 @@ pub struct Scenario {
     pub serial: SerialTest,
 }
 
+impl Scenario {
+    /// Returns a run of so many arms on a machine, with looks that spend evenly: without margin, effect, futility and lost blocks,
+    /// in the planned orders.
+    pub fn plain(arms: usize, looks: Vec<Look>, machine: Machine) -> Self {
+        Self {
+            arms,
+            looks,
+            spending: Spending::Even,
+            futility: None,
+            margin: 0.0,
+            effect: 0.0,
+            machine,
+            sequence: Sequence::Planned,
+            lost: Vec::new(),
+            serial: SerialTest::WhereItDecides,
+        }
+    }
+}
+
 /// One run of a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
@@ -148,18 +167,7 @@ mod tests {
             [blocks] => vec![one(*blocks)],
             _ => looks(Spending::Even, schedule).unwrap(),
         };
-        Scenario {
-            arms,
-            looks,
-            spending: Spending::Even,
-            futility: None,
-            margin: 0.0,
-            effect: 0.0,
-            machine: Machine::steady(1.0),
-            sequence: Sequence::Planned,
-            lost: Vec::new(),
-            serial: SerialTest::EveryLook,
-        }
+        Scenario { serial: SerialTest::EveryLook, ..Scenario::plain(arms, looks, Machine::steady(1.0)) }
     }
 
     #[test]

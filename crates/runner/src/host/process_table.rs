@@ -162,16 +162,7 @@ pub fn socket_owner(inode: u64, among: impl IntoIterator<Item = u32>) -> Option<
 fn sockets(process: u32) -> BTreeSet<u64> {
     let Some(process) = open(process) else { return BTreeSet::new() };
     let Ok(descriptors) = process.fd() else { return BTreeSet::new() };
-    let socket = |target| match target {
-        FDTarget::Socket(inode) => Some(inode),
-        FDTarget::Path(_)
-        | FDTarget::Net(_)
-        | FDTarget::Pipe(_)
-        | FDTarget::AnonInode(_)
-        | FDTarget::MemFD(_)
-        | FDTarget::Other(..)
-        | FDTarget::Unknown(..) => None,
-    };
+    let socket = |target| if let FDTarget::Socket(inode) = target { Some(inode) } else { None };
     descriptors.flatten().filter_map(|descriptor| socket(descriptor.target)).collect()
 }
 
@@ -182,16 +173,11 @@ pub fn open_paths() -> BTreeSet<std::path::PathBuf> {
     for process in all.flatten() {
         paths.extend(process.cwd().ok());
         let open = process.fd().into_iter().flatten().flatten();
-        paths.extend(open.filter_map(|descriptor| match descriptor.target {
-            FDTarget::Path(path) => Some(path),
-            FDTarget::Socket(_)
-            | FDTarget::Net(_)
-            | FDTarget::Pipe(_)
-            | FDTarget::AnonInode(_)
-            | FDTarget::MemFD(_)
-            | FDTarget::Other(..)
-            | FDTarget::Unknown(..) => None,
-        }));
+        paths.extend(open.filter_map(
+            |descriptor| {
+                if let FDTarget::Path(path) = descriptor.target { Some(path) } else { None }
+            },
+        ));
     }
     paths
 }

@@ -10,7 +10,7 @@ pub(crate) mod plot;
 pub(crate) mod results;
 pub(crate) mod tables;
 
-use isobench_analysis::simulation::{Machine, RivalRules, Scenario, Sequence, SerialTest, Tally, seeds};
+use isobench_analysis::simulation::{Machine, RivalRules, Scenario, Tally, seeds};
 use isobench_analysis::stats::sequential::looks;
 use isobench_schema::order::{default_schedule, derive_seed, look_set};
 use isobench_schema::plan::{Look, Spending};
@@ -89,18 +89,7 @@ pub(crate) fn with_looks(arms: usize, schedule: &[u32]) -> Scenario {
         [blocks] => vec![one_look(*blocks)],
         _ => looks(Spending::Even, schedule).unwrap(),
     };
-    Scenario {
-        arms,
-        looks,
-        spending: Spending::Even,
-        futility: None,
-        margin: 0.0,
-        effect: 0.0,
-        machine: Machine::steady(0.01),
-        sequence: Sequence::Planned,
-        lost: Vec::new(),
-        serial: SerialTest::WhereItDecides,
-    }
+    Scenario::plain(arms, looks, Machine::steady(0.01))
 }
 
 pub(crate) fn one_look(blocks: u32) -> Look {
