@@ -95,6 +95,18 @@ impl NoiseLibrary {
         Ok(parse(&read_if_there(&self.path)?.unwrap_or_default()))
     }
 
+    /// Begins the library as an empty one, unless it is there.
+    ///
+    /// # Errors
+    /// Returns an error if the file can't be written.
+    pub fn begin(&self) -> Result<(), StoreError> {
+        if self.path.exists() {
+            return Ok(());
+        }
+        create_folder(folder_of(&self.path))?;
+        write_atomically(&self.path, &[])
+    }
+
     /// Adds entries, unless they are there already, and returns how many were added. An entry of the same differences takes the
     /// place of an older one.
     ///

@@ -46,6 +46,10 @@ pub(crate) fn run(args: &NoiseArgs, context: Context) -> Result<Exit, CommandErr
     }
     let (folders, exit) = match &args.what {
         Some(what) => {
+            // A library that is named is planned with, and this run begins it if it is to be the first in it.
+            if args.choice.library.is_some() {
+                library.begin().map_err(super::write_error)?;
+            }
             let carried = carry(args, what, context)?;
             if !carried.is_over() {
                 return Ok(carried.exit);

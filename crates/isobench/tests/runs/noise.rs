@@ -123,6 +123,16 @@ fn a_library_of_its_own_can_be_broken_and_mended() {
 }
 
 #[test]
+fn a_run_begins_the_library_that_it_names() {
+    let place = place();
+    let library = ["--library", "new/spreads.jsonl"];
+    place.expect(2, &["plan", "task", library[0], library[1]]).says(&["there is no library", "begins one"]);
+    place.expect(0, &[NOISE.as_slice(), &library].concat()).says(&["added 1 of 1 to "]);
+    assert!(forecast(&place, &library).known.is_some());
+    assert!(forecast(&place, &[]).known.is_none());
+}
+
+#[test]
 fn what_teaches_nothing_says_so() {
     let place = place();
     place.expect(0, &["run", "task", "--out", "short", "--fixed", "2", "--against-itself"]);

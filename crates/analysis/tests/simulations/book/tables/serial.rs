@@ -65,7 +65,8 @@ fn text(results: &Results) -> String {
          This is the weak place. With 24 blocks a strong dependence is seen, a weak one isn't. After six blocks hardly any can be: of \
          their 720 orders at most the seven most ordered have a p below 0.01. So with looks most runs end before it could be \
          seen, and the margin protects only as far as the noise is small beside it. Nothing in how isobench launches makes one block depend \
-         on another; a machine whose state favours one arm for hours would.\n\n{}\n",
+         on another; a machine whose state favours one arm for hours would. Where that is to be feared, `--fixed 24` looks once, \
+         when it can be seen.\n\n{}\n",
         table(&head, &lines)
     )
 }
