@@ -15,7 +15,7 @@ pub(crate) struct DesignArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_BLOCKS), conflicts_with_all = ["looks", "max_blocks"])]
     pub(crate) fixed: Option<u32>,
     /// Looks after these numbers of blocks, such as `6,10,16,24`.
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',', conflicts_with = "max_blocks")]
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=MOST_BLOCKS), conflicts_with = "max_blocks")]
     pub(crate) looks: Vec<u32>,
     /// The most blocks of a task, rounded up to balanced orders; of a run that is resumed, no task is taken further.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(6..=MOST_BLOCKS))]

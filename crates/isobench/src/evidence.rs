@@ -51,6 +51,19 @@ pub(crate) struct Digests {
 struct KnownDigest {
     key: Digest,
     digest: LaunchDigest,
+    /// The digest of both, so that a line that was changed since is computed again.
+    check: Digest,
+}
+
+impl KnownDigest {
+    fn new(key: Digest, digest: LaunchDigest) -> Result<Self, serde_json::Error> {
+        let check = Digest::of_json(&(&key, &digest))?;
+        Ok(Self { key, digest, check })
+    }
+
+    fn is_whole(&self) -> bool {
+        Digest::of_json(&(&self.key, &self.digest)).is_ok_and(|check| check == self.check)
+    }
 }
 
 /// Returns what a digest was computed from: the records, the launch, the rules and the program.
@@ -74,7 +87,7 @@ impl Digests {
         let text = kept(run, DIGESTS).unwrap_or_default();
         let lines = text.split(|&byte| byte == b'\n');
         let known = lines.filter_map(|line| serde_json::from_slice::<KnownDigest>(line).ok());
-        let known = known.map(|known| (known.key, known.digest)).collect();
+        let known = known.filter(KnownDigest::is_whole).map(|known| (known.key, known.digest)).collect();
         Self { known, causes: Causes::open(run), grown: false }
     }
 
@@ -96,7 +109,8 @@ impl Digests {
             return Ok(LaunchInput { record, digest: None, cause });
         };
         let key = key(&record.launch, records, rules);
-        if let Some(digest) = self.known.get(&key) {
+        // What was computed from evidence that is gone isn't believed: opening it says what is missing.
+        if let Some(digest) = self.known.get(&key).filter(|_| artifacts.holds(&records.digest)) {
             return Ok(LaunchInput { record, digest: Some(digest.clone()), cause: None });
         }
         match read(artifacts, &record.launch, records, rules)? {
@@ -120,7 +134,7 @@ impl Digests {
         }
         let mut text = Vec::new();
         for (key, digest) in &self.known {
-            let known = KnownDigest { key: key.clone(), digest: digest.clone() };
+            let known = KnownDigest::new(key.clone(), digest.clone()).exit(Exit::Error)?;
             serde_json::to_writer(&mut text, &known).exit(Exit::Error)?;
             text.push(b'\n');
         }
@@ -138,10 +152,14 @@ fn read(
     rules: &LaunchRules,
 ) -> Result<Result<LaunchDigest, Failure>, CommandError> {
     let mut reader = RecordReader::new(launch.clone(), rules.clone());
-    let mut artifact = artifacts.open(&records.digest).exit(Exit::Error)?;
+    let unreadable = |error: CommandError| CommandError {
+        message: format!("the request records of `{launch}` can't be read: {}", error.message),
+        ..error.hint("`isobench verify RUN` lists everything that is damaged or missing")
+    };
+    let mut artifact = artifacts.open(&records.digest).exit(Exit::Error).map_err(unreadable)?;
     let mut chunk = vec![0_u8; CHUNK];
     loop {
-        let read = artifact.read(&mut chunk).exit(Exit::Error)?;
+        let read = artifact.read(&mut chunk).exit(Exit::Error).map_err(unreadable)?;
         if read == 0 {
             break;
         }
@@ -176,12 +194,13 @@ pub(crate) fn judge(run: &Path) -> Result<Judgement, CommandError> {
     Ok(judgement)
 }
 
-/// Returns the kept judgement if it was made from exactly this record by this program, else judges the run.
+/// Returns the kept judgement if it was made from exactly this record by this program and wasn't changed since, else judges
+/// the run.
 pub(crate) fn judgement(run: &Path) -> Result<Judgement, CommandError> {
     let from = kept(run, JUDGED);
-    if from.is_some() && from == judged_from(run).map(String::into_bytes) {
-        let judgement = kept(run, JUDGEMENT).and_then(|bytes| format::from_slice::<Judgement>(&bytes).ok());
-        if let Some(judgement) = judgement {
+    if let (Some(from), Some(bytes)) = (from, kept(run, JUDGEMENT)) {
+        let is_it = judged_from(run, &bytes).map(String::into_bytes) == Some(from);
+        if let Some(judgement) = is_it.then(|| format::from_slice::<Judgement>(&bytes).ok()).flatten() {
             return Ok(judgement);
         }
     }
@@ -241,7 +260,7 @@ pub(crate) fn derived(run: &Path) -> Result<PathBuf, CommandError> {
 /// Keeps digests and judgement. A folder that can't be written to is no reason not to judge.
 fn keep(run: &Path, digests: &mut Digests, judgement: &Judgement) -> Result<(), CommandError> {
     let text = format::to_pretty(judgement).exit(Exit::Error)?;
-    let Some(from) = judged_from(run) else { return Ok(()) };
+    let Some(from) = judged_from(run, text.as_bytes()) else { return Ok(()) };
     let mut keep = || {
         digests.save(run)?;
         let folder = derived(run)?;
@@ -258,12 +277,13 @@ pub(crate) fn kept(run: &Path, name: &str) -> Option<Vec<u8>> {
     fs::symlink_metadata(&path).ok()?.is_file().then(|| fs::read(&path).ok())?
 }
 
-/// Returns what a judgement of the run, made now, is made from: the record, and what reads it.
-fn judged_from(run: &Path) -> Option<String> {
+/// Returns what a judgement of the run, made now, is made from: the record, and what reads it; and which bytes it is.
+fn judged_from(run: &Path, judgement: &[u8]) -> Option<String> {
     let digest = |name: &str| fs::read(run.join(name)).ok().map(|bytes| Digest::of(&bytes));
     let (plan, events) = (digest(layout::PLAN)?, digest(layout::EVENTS)?);
     let (program, form) = (env!("CARGO_PKG_VERSION"), <Judgement as format::Stored>::VERSION);
     let signatures = classify::table_digest();
     let read_by = format!("isobench {program}\njudgement {form}, digests {DIGEST_VERSION}\nsignatures {signatures}\n");
-    Some(format!("{read_by}plan {plan}\nevents {events}\n"))
+    let judgement = Digest::of(judgement);
+    Some(format!("{read_by}plan {plan}\nevents {events}\njudgement {judgement}\n"))
 }

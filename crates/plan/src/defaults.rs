@@ -50,6 +50,9 @@ pub const BELIEVABLE_RATIO: f64 = isobench_schema::task::BELIEVABLE_RATIO;
 /// The fewest blocks of a look: enough for Student's t and for an exact sign-flip p below 0.05 (methodology, section 5).
 pub const FEWEST_BLOCKS: u32 = 6;
 
+/// The fewest blocks that an interval is given for.
+pub const INTERVAL_BLOCKS: u32 = 5;
+
 /// The most blocks of a design with several looks (methodology, section 4).
 pub const MAX_BLOCKS: u32 = 24;
 

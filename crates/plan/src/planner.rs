@@ -444,6 +444,10 @@ impl Planning<'_> {
                 let (level, equivalence_level) = (defaults::LEVEL, defaults::EQUIVALENCE_LEVEL);
                 Ok(vec![Look { blocks: *blocks, level, equivalence_level }])
             }
+            [first, ..] if *first < defaults::INTERVAL_BLOCKS => Err(format!(
+                "a look after {first} blocks can't decide anything, because an interval needs {}",
+                defaults::INTERVAL_BLOCKS
+            )),
             several => self.statistics.looks(asked.spending, several),
         };
         let looks = looks.map_err(|reason| PlanError::Looks { task: task.id.clone(), blocks, reason })?;

@@ -1,6 +1,7 @@
 //! Judgements in plain English: one sentence for each contrast, with what it rests on and what it means, and one for each
 //! headline of the suite.
 
+use isobench_schema::confirmation::Confirmation;
 use isobench_schema::ids::ArmId;
 use isobench_schema::suite::{Headline, MeanOverTasks, OverTasks};
 use isobench_schema::verdict::{Contrast, Judgement, LookDecision, LookResult, TaskJudgement, Verdict};
@@ -8,6 +9,7 @@ use isobench_schema::verdict::{Contrast, Judgement, LookDecision, LookResult, Ta
 use crate::number::{self, counted};
 use crate::terminal::Style;
 use crate::text::clean;
+use crate::words::confirmed_by;
 
 /// A sentence about one contrast of a task, or of all tasks together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +121,20 @@ fn contrast_sentence(task: &TaskJudgement, contrast: &Contrast) -> String {
     } else {
         String::new()
     };
-    format!("`{}`: {meaning}{guard}.", contrast.verdict)
+    let numbers = matches!(
+        contrast.verdict,
+        Verdict::Better | Verdict::Worse | Verdict::Trivial | Verdict::Equivalent | Verdict::Inconclusive
+    ) && (judged_at(contrast).is_some() || contrast.p.is_some());
+    // Numbers name the arms that they are of; a reason may be the same for several contrasts.
+    let arms = if numbers { String::new() } else { format!("{} against {}: ", arm(&contrast.of), arm(&contrast.against)) };
+    let word = |confirmation: &&Confirmation| [&contrast.of, &contrast.against].contains(&&confirmation.arm);
+    let words: String = task
+        .confirmations
+        .iter()
+        .filter(word)
+        .map(|confirmation| format!("; {} counts by a person's word only: {}", arm(&confirmation.arm), confirmed_by(confirmation)))
+        .collect();
+    format!("`{}`: {arms}{meaning}{guard}{words}.", contrast.verdict)
 }
 
 /// Returns the look that a contrast's numbers are of, if it has any.

@@ -73,6 +73,26 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     write_atomically_with(path, |out| out.write_all(bytes))
 }
 
+/// As [`write_atomically`], for a path that a person named: a link is followed, and what is no plain file is refused, because a
+/// file in the place of a device, a pipe or a folder would not be what was named.
+///
+/// # Errors
+/// Returns an error whose cause is [`io::ErrorKind::InvalidInput`] if the path is no plain file.
+pub fn write_named(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    write_atomically(&plain_file(path)?, bytes)
+}
+
+/// Returns the path of the plain file that `path` stands for, whether it is there or not.
+pub(crate) fn plain_file(path: &Path) -> Result<PathBuf, StoreError> {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    let target = if is_link { path.canonicalize().map_err(StoreError::on("follow", path))? } else { path.to_owned() };
+    if fs::metadata(&target).is_ok_and(|found| !found.is_file()) {
+        let why = io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file");
+        return Err(StoreError::new("use", path, why));
+    }
+    Ok(target)
+}
+
 /// As [`write_atomically`], with what `write` writes.
 ///
 /// # Errors

@@ -26,7 +26,8 @@ mod tests;
 
 pub use artifacts::{ArtifactReader, Artifacts, ReadArtifactError};
 pub use atomic::{
-    StoreError, WriteFile, is_disk_full, write_atomically, write_atomically_with, write_new_atomically, write_together,
+    StoreError, WriteFile, is_disk_full, write_atomically, write_atomically_with, write_named, write_new_atomically,
+    write_together,
 };
 pub use attempts::AttemptError;
 pub use block::{BlockStore, OpenBlockError};

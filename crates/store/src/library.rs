@@ -10,7 +10,7 @@ use std::time::Duration;
 use isobench_schema::format;
 use isobench_schema::noise::{NoiseEntry, NoiseRecord, NoiseRemoval};
 
-use crate::atomic::{StoreError, create_folder, folder_of, read_if_there, write_atomically};
+use crate::atomic::{StoreError, create_folder, folder_of, plain_file, read_if_there, write_named};
 use crate::lock::{Lock, LockError};
 
 /// How long to wait for other writers, each of which needs a few milliseconds.
@@ -92,7 +92,8 @@ impl NoiseLibrary {
     /// # Errors
     /// Returns an error if the file can't be read.
     pub fn read(&self) -> Result<LibraryContents, StoreError> {
-        Ok(parse(&read_if_there(&self.path)?.unwrap_or_default()))
+        // Reading a pipe would wait, and a device may have no end.
+        Ok(parse(&read_if_there(&plain_file(&self.path)?)?.unwrap_or_default()))
     }
 
     /// Begins the library as an empty one, unless it is there.
@@ -104,7 +105,7 @@ impl NoiseLibrary {
             return Ok(());
         }
         create_folder(folder_of(&self.path))?;
-        write_atomically(&self.path, &[])
+        write_named(&self.path, &[])
     }
 
     /// Adds entries, unless they are there already, and returns how many were added. An entry of the same differences takes the
@@ -155,10 +156,11 @@ impl NoiseLibrary {
         decide: impl FnOnce(&LibraryContents) -> Result<Vec<NoiseRecord>, LibraryError>,
     ) -> Result<usize, LibraryError> {
         create_folder(folder_of(&self.path))?;
-        let mut lock = self.path.clone().into_os_string();
+        // The lock belongs to the file that is written, also where a link leads to it.
+        let mut lock = plain_file(&self.path)?.into_os_string();
         lock.push(".lock");
         let _lock = Lock::take_file(Path::new(&lock), &self.path, PATIENCE)?;
-        let mut bytes = read_if_there(&self.path)?.unwrap_or_default();
+        let mut bytes = read_if_there(&plain_file(&self.path)?)?.unwrap_or_default();
         let records = decide(&parse(&bytes))?;
         if records.is_empty() {
             return Ok(0);
@@ -172,7 +174,7 @@ impl NoiseLibrary {
             bytes.extend_from_slice(format::to_line(record).map_err(serialise)?.as_bytes());
             bytes.push(b'\n');
         }
-        write_atomically(&self.path, &bytes)?;
+        write_named(&self.path, &bytes)?;
         Ok(records.len())
     }
 }

@@ -8,6 +8,7 @@ use isobench_schema::order::look_set;
 use isobench_schema::plan::{ExpectedBlocks, Forecast, ForecastOutcome, Look, PlannedTask};
 
 use super::needs::{blocks_needed, smallest_effect};
+use crate::judge::looks::FEWEST_BLOCKS;
 use crate::stats::sequential::{Truth, simulate};
 
 /// Where nothing is known, what a design finds is said for these spreads.
@@ -35,7 +36,10 @@ pub struct Costs {
 /// one contrast, from seeded simulation of normal differences with that spread; futility, which ends some sooner, isn't
 /// counted on.
 pub fn forecast(task: &PlannedTask, known: Option<KnownSpread>, costs: Costs) -> Forecast {
-    let (looks, margin) = (task.design.looks.as_slice(), task.metric.margin.max(0.0));
+    // A look with fewer blocks than an interval needs finds nothing.
+    let can_decide = |look: &&Look| usize::try_from(look.blocks).is_ok_and(|blocks| blocks >= FEWEST_BLOCKS);
+    let looks: Vec<Look> = task.design.looks.iter().filter(can_decide).copied().collect();
+    let (looks, margin) = (looks.as_slice(), task.metric.margin.max(0.0));
     let effect = smallest_effect(looks);
     let set = look_set(task.arms.len());
     let outcome = |deviation: f64, differences: &[f64]| ForecastOutcome {

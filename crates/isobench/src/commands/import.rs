@@ -7,7 +7,7 @@ use std::path::Path;
 use isobench_plan::dataset::Dataset;
 use isobench_plan::intake::to_lines;
 use isobench_schema::plan::Problem;
-use isobench_store::{StoreError, layout, write_atomically, write_new_atomically};
+use isobench_store::{StoreError, layout, write_named, write_new_atomically};
 use serde::Serialize;
 
 use super::{Context, import_legacy};
@@ -105,7 +105,7 @@ fn is_there(out: &Path) -> CommandError {
 /// # Errors
 /// Returns an error if the file is there and may not be replaced, or can't be written.
 pub(crate) fn write(out: &Path, bytes: &[u8], force: bool) -> Result<(), CommandError> {
-    let written = if force { write_atomically(out, bytes) } else { write_new_atomically(out, bytes) };
+    let written = if force { write_named(out, bytes) } else { write_new_atomically(out, bytes) };
     written.map_err(|error| match error {
         StoreError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => is_there(out),
         other @ (StoreError::Io { .. } | StoreError::DiskFull { .. }) => super::write_error(other),

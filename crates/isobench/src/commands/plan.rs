@@ -33,6 +33,10 @@ use crate::statistics::PlanStatistics;
 pub(crate) fn run(args: &PlanArgs, context: Context) -> Result<Exit, CommandError> {
     let (plan, facts) = make(&args.dataset, &args.choice, context)?;
     if let Some(out) = args.out.as_ref().filter(|_| !args.dry_run) {
+        if out.join(layout::EVENTS).exists() {
+            let message = format!("`{}` holds a run, and its plan is part of its record", out.display());
+            return Err(CommandError::new(Exit::Usage, message).hint("write the plan into another folder"));
+        }
         write(out, &plan, &facts)?;
         let digest = plan.digest().exit(Exit::Error)?;
         context.terminal.status(&format!("wrote the plan {} to {}", digest.short(), out.display()));

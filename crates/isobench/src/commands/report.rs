@@ -8,7 +8,7 @@ use isobench_report::terminal::{self, Style};
 use isobench_report::{csv, html, markdown, svg, view};
 use isobench_schema::format;
 use isobench_schema::verdict::Judgement;
-use isobench_store::{StoreError, layout, write_atomically};
+use isobench_store::{StoreError, layout, write_atomically, write_named};
 
 use super::{Context, report_legacy};
 use crate::args::{FormatArg, ReportArgs};
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ReportArgs, context: Context) -> Result<Exit, CommandEr
     };
     match &args.out {
         Some(path) => {
-            write_atomically(path, text.as_bytes()).map_err(super::write_error)?;
+            write_named(path, text.as_bytes()).map_err(super::write_error)?;
             context.terminal.status(&format!("wrote {}", path.display()));
         }
         None => context.terminal.data(&text),

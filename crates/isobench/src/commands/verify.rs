@@ -65,7 +65,7 @@ fn verdicts_again(args: &VerifyArgs) -> Result<Vec<Row>, CommandError> {
     Ok(match kept {
         Some(kept) if kept == afresh => Vec::new(),
         Some(_) => {
-            let message = "the kept judgement isn't what the evidence gives; `isobench judge` makes it anew".to_owned();
+            let message = "the kept judgement isn't what the evidence gives; delete `derived`, and `isobench judge` makes it anew".to_owned();
             vec![Row { severity: "damage", message }]
         }
         None => vec![Row { severity: "note", message: "no judgement is kept; the evidence can be judged".to_owned() }],

@@ -50,6 +50,52 @@ fn deleting_everything_derived_and_judging_again_gives_the_same_bytes() {
     assert_eq!(place.expect(0, &["report", "run", "--format", "html"]).stdout, report);
 }
 
+#[test]
+fn what_was_computed_is_believed_only_as_it_was_computed() {
+    let place = finished();
+    let report = place.expect(0, &["report", "run", "--format", "csv"]).stdout;
+    // A number in the kept judgement, and then in the digest of a launch.
+    for (name, from) in [("judgement.json", "\"value\": "), ("launches.jsonl", "\"output_throughput\":")] {
+        let path = place.path("run/derived").join(name);
+        let whole = fs::read_to_string(&path).unwrap();
+        let altered = whole.replace(from, &format!("{from}9"));
+        assert_ne!(altered, whole, "`{from}` isn't in {name}");
+        fs::write(&path, altered).unwrap();
+        assert_eq!(place.expect(0, &["report", "run", "--format", "csv"]).stdout, report, "{name}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole, "{name} is made anew");
+        fs::remove_file(place.path("run/derived/judgement.json")).unwrap();
+    }
+    // Digests whose evidence is gone.
+    let record = &complete_launches(&place.path("run"))[0];
+    let digest = record.evidence["requests.jsonl"].digest.to_string();
+    fs::remove_file(place.path("run/artifacts").join(&digest[..2]).join(format!("{digest}.zst"))).unwrap();
+    for command in ["judge", "report"] {
+        place.expect(1, &[command, "run"]).says(&["the request records of `task", "can't be read", "isobench verify"]);
+    }
+}
+
+#[test]
+fn what_a_person_names_is_never_replaced_by_a_file_unless_it_is_one() {
+    let place = finished();
+    place.expect(2, &["plan", "task", "--out", "run"]).says(&["holds a run", "another folder"]);
+    place.check_sound("run");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        place.path("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    place.expect(2, &["report", "run", "--out", "pipe"]).says(&["pipe", "no plain file"]);
+    place.expect(2, &["noise", "--list", "--library", "pipe"]).says(&["pipe", "no plain file"]);
+    fs::write(place.path("page.md"), "old").unwrap();
+    std::os::unix::fs::symlink("page.md", place.path("link.md")).unwrap();
+    place.expect(0, &["report", "run", "--format", "markdown", "--out", "link.md"]);
+    assert!(place.path("link.md").is_symlink());
+    assert!(fs::read_to_string(place.path("page.md")).unwrap().contains("baseline"));
+}
+
 /// Checks that `verify` finds damage with a message that holds `part`.
 fn check_found(place: &Place, part: &str) {
     let found = place.expect(1, &["verify", "run", "--json"]);

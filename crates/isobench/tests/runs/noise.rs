@@ -133,6 +133,16 @@ fn a_run_begins_the_library_that_it_names() {
 }
 
 #[test]
+fn looks_that_cannot_decide_are_not_promised() {
+    let place = place();
+    assert!(forecast(&place, &["--fixed", "3"]).outcomes.iter().all(|outcome| outcome.mde.is_none()));
+    place.expect(2, &["plan", "task", "--looks", "3,6"]).says(&["after 3 blocks can't decide", "an interval needs 5"]);
+    for looks in ["0", "10001", "4294967295"] {
+        place.expect(2, &["plan", "task", "--looks", looks]).says(&["--looks"]);
+    }
+}
+
+#[test]
 fn what_teaches_nothing_says_so() {
     let place = place();
     place.expect(0, &["run", "task", "--out", "short", "--fixed", "2", "--against-itself"]);
