@@ -1,12 +1,14 @@
 //! `isobench verify`: hashes, completeness, and the same verdicts again.
 
 use std::fs;
+use std::path::PathBuf;
 
 use isobench_schema::confirmation::Confirmations;
 use isobench_schema::event::EventKind;
 use isobench_schema::format;
-use isobench_store::{Severity, layout, verify};
-use serde::Serialize;
+use isobench_schema::outcome::{self, Outcome};
+use isobench_store::{ReadRunError, RunReader, Severity, layout, verify};
+use serde::{Deserialize, Serialize};
 
 use super::{Context, confirm};
 use crate::args::VerifyArgs;
@@ -28,8 +30,18 @@ struct Row {
     message: String,
 }
 
+/// The part of a launch's description that tells where the engine was served from.
+#[derive(Deserialize)]
+struct Served {
+    folder: PathBuf,
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &VerifyArgs, context: Context) -> Result<Exit, CommandError> {
+    // Another plan is damage of the run, not a wrong folder.
+    if let Err(error @ ReadRunError::PlanAltered { .. }) = RunReader::open(&args.run) {
+        return show(args, vec![Row { severity: "damage", message: error.to_string() }], context);
+    }
     evidence::open(&args.run)?;
     let mut rows = Vec::new();
     for finding in verify(&args.run).exit(Exit::Error)? {
@@ -43,8 +55,15 @@ pub(crate) fn run(args: &VerifyArgs, context: Context) -> Result<Exit, CommandEr
     if !rows.iter().any(is_damage) {
         rows.extend(looks_again(args)?);
         rows.extend(confirmations_again(args)?);
+        rows.extend(environments_again(args)?);
         rows.extend(verdicts_again(args)?);
     }
+    show(args, rows, context)
+}
+
+/// Prints what was found.
+fn show(args: &VerifyArgs, rows: Vec<Row>, context: Context) -> Result<Exit, CommandError> {
+    let is_damage = |row: &Row| row.severity == "damage";
     let sound = !rows.iter().any(is_damage);
     if context.json {
         context.print_json(&Report { sound, findings: rows })?;
@@ -56,6 +75,28 @@ pub(crate) fn run(args: &VerifyArgs, context: Context) -> Result<Exit, CommandEr
         context.terminal.data(&format!("`{}` is {word}\n", args.run.display()));
     }
     Ok(if sound { Exit::Success } else { Exit::Error })
+}
+
+/// Holds the folder that every measured launch was served from against the environment that its record names, so that the
+/// evidence of one arm can't stand under another.
+fn environments_again(args: &VerifyArgs) -> Result<Vec<Row>, CommandError> {
+    let mut rows = Vec::new();
+    let reader = evidence::open(&args.run)?;
+    for event in reader.events().exit(Exit::Error)? {
+        let EventKind::BlockEnded { launches, .. } = event.exit(Exit::Error)?.kind else { continue };
+        for record in launches.iter().filter(|record| matches!(record.outcome, Outcome::Measured)) {
+            let Some(artifact) = record.evidence.get(outcome::evidence::LAUNCH) else { continue };
+            let bytes = reader.artifacts().read(&artifact.digest).exit(Exit::Error)?;
+            let served: Served = serde_json::from_slice(&bytes).exit(Exit::Error)?;
+            let named = record.environment.to_string();
+            if !served.folder.iter().any(|part| part == named.as_str()) {
+                let message =
+                    format!("the evidence of `{}` is of another environment: {}", record.launch, served.folder.display());
+                rows.push(Row { severity: "damage", message });
+            }
+        }
+    }
+    Ok(rows)
 }
 
 /// Judges the run afresh from its evidence, and holds the result against the judgement that is kept.
