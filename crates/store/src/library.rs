@@ -76,6 +76,13 @@ pub enum LibraryError {
     },
 }
 
+/// The least standard deviation of log ratios that clocks can show.
+const LEAST_SPREAD: f64 = 1e-9;
+/// The most that can be meant: a factor of twenty thousand between two launches.
+const MOST_SPREAD: f64 = 10.0;
+/// More degrees of freedom than a run has blocks.
+const MOST_DEGREES: u32 = 10_000;
+
 impl NoiseLibrary {
     /// Names a library, whether it is there or not.
     pub fn at(path: impl Into<PathBuf>) -> Self {
@@ -190,11 +197,21 @@ fn id_of(entry: &NoiseEntry) -> Result<String, LibraryError> {
     entry.id().map_err(|source| LibraryError::Serialise { task: entry.task.to_string(), source })
 }
 
+/// Returns whether a run could have found that: some spread, and no more blocks than a run may have.
+fn is_possible(entry: &NoiseEntry) -> bool {
+    entry.deviation >= LEAST_SPREAD && entry.deviation <= MOST_SPREAD && (1..=MOST_DEGREES).contains(&entry.degrees)
+}
+
 fn parse(bytes: &[u8]) -> LibraryContents {
     let mut contents = LibraryContents::default();
     let lines = bytes.split(|byte| *byte == b'\n');
     for (line, text) in (1..).zip(lines).filter(|(_, text)| !text.is_empty()) {
         match format::from_slice::<NoiseRecord>(text) {
+            Ok(NoiseRecord::Spread(entry)) if !is_possible(&entry) => {
+                let (deviation, degrees) = (entry.deviation, entry.degrees);
+                let message = format!("no spread is {deviation} with {degrees} degrees of freedom");
+                contents.problems.push(LibraryProblem { line, message });
+            }
             Ok(NoiseRecord::Spread(entry)) => {
                 contents.entries.retain(|older| !older.is_of_same(&entry));
                 contents.entries.push(*entry);
