@@ -177,6 +177,8 @@ pub(crate) struct CommitArgs {
     /// Ask this repository of a registry for the images of the commits, such as `team/engine`.
     #[arg(long, value_name = "REPOSITORY")]
     pub(crate) images: Option<String>,
+    #[command(flatten)]
+    pub(crate) naming: NamingArgs,
     /// Reckon with this price of one device, in US dollars an hour.
     #[arg(long, value_name = "USD", value_parser = price, allow_negative_numbers = true)]
     pub(crate) price: Option<f64>,

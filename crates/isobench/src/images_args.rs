@@ -5,6 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use isobench_plan::images::{BASELINE_TEMPLATE, HUMAN_TEMPLATE};
 
+/// The platform whose images are asked for.
+const PLATFORM: &str = "linux/amd64";
+/// How long a registry that was asked too often is waited for, in seconds.
+const WAIT_S: u64 = 120;
+
 /// Arguments of `images`.
 #[derive(Debug, Args)]
 pub(crate) struct ImagesArgs {
@@ -30,11 +35,17 @@ pub(crate) enum ImagesCommand {
 #[command(next_help_heading = "Registry")]
 pub(crate) struct RegistryArgs {
     /// Where a tag has images for several platforms, take the one for this.
-    #[arg(long, value_name = "OS/ARCHITECTURE", default_value = "linux/amd64")]
+    #[arg(long, value_name = "OS/ARCHITECTURE", default_value = PLATFORM)]
     pub(crate) platform: String,
     /// Wait so many seconds at most, all waits together, where a registry says that it was asked too often.
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(long, value_name = "SECONDS", default_value_t = WAIT_S)]
     pub(crate) wait: u64,
+}
+
+impl Default for RegistryArgs {
+    fn default() -> Self {
+        Self { platform: PLATFORM.to_owned(), wait: WAIT_S }
+    }
 }
 
 /// How the images of commits are named.

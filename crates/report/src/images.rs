@@ -28,7 +28,8 @@ pub(crate) fn counts(audit: &ImageAudit) -> Vec<String> {
     match audit.tags_listed {
         Some(tags) => {
             let others = u64::try_from(audit.other_tags.len()).unwrap_or(u64::MAX);
-            lines.push(format!("the repository has {}, {others} of them for none of these tasks", counted(tags, "tag")));
+            lines
+                .push(format!("the repository has {}, {others} of them for none of these tasks", counted(tags, "tag")));
         }
         None => lines.push("the repository lets nobody list its tags; each image was asked for by its name".to_owned()),
     }
@@ -154,7 +155,8 @@ pub(crate) fn list_summary(list: &ImageList) -> String {
         ListedBy::Registry => "the registry",
         ListedBy::Hub => "Docker Hub",
     };
-    let mut text = format!("{} in {}, in {} from {by}", counted(count, "tag"), list.repository, counted(list.pages, "page"));
+    let mut text =
+        format!("{} in {}, in {} from {by}", counted(count, "tag"), list.repository, counted(list.pages, "page"));
     if let Some(announced) = list.announced.filter(|announced| *announced != count) {
         text.push_str(&format!("; it says that there are {announced}"));
     }

@@ -22,7 +22,7 @@ use isobench_store::{StoreError, layout, write_together};
 
 use serde_json::json;
 
-use super::{Context, plan_for};
+use super::{Context, images, plan_for};
 use crate::args::{ChoiceArgs, KindArg, PlanArgs, PlanFormatArg};
 use crate::dataset_files::{self, OpenDatasetError};
 use crate::exit::{CommandError, Exit, WithExit as _};
@@ -81,6 +81,9 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
         cancel: &AtomicBool::new(false),
     };
     let mut facts = facts::gather(&dataset, &choice, place)?;
+    if let Some(repository) = &args.commits.images {
+        facts.images = Some(images::facts(repository, &args.commits.naming, (&dataset, &facts), context)?);
+    }
     let commits = plan_for::options(&args.commits, &mut facts)?;
     let options = PlanOptions {
         seed: args.seed,

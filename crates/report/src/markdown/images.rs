@@ -69,10 +69,5 @@ fn image(image: &AuditedImage) -> [String; 3] {
 }
 
 fn layer(shared: &SharedLayer) -> Vec<String> {
-    vec![
-        code(shared.layer.digest.as_str()),
-        bytes(shared.layer.bytes),
-        shared.images.to_string(),
-        bytes(shared.saves),
-    ]
+    vec![code(shared.layer.digest.as_str()), bytes(shared.layer.bytes), shared.images.to_string(), bytes(shared.saves)]
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ureq::http::{HeaderMap, Method, Request, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
-use ureq::{Agent, SendBody, Timeout};
+use ureq::{Agent, AsSendBody, SendBody, Timeout};
 
 use super::address::Address;
 use super::error::RegistryError;
@@ -267,28 +267,23 @@ impl Http {
         if let Some(secret) = authorization {
             request = request.header("authorization", secret.reveal());
         }
-        let timed = |request| self.agent.configure_request(request).timeout_global(Some(allowed)).build();
         match ask.payload {
-            Payload::None if ask.changes_nothing() => self.agent.run(timed(request.body(SendBody::none())?)),
+            Payload::None if ask.changes_nothing() => self.run(request.body(SendBody::none())?, allowed),
             // Servers want the length of what is sent, also where it is nothing.
-            Payload::None => {
-                let request = request.header("content-length", "0");
-                self.agent
-                    .run(self.agent.configure_request(request.body(&[][..])?).timeout_global(Some(allowed)).build())
-            }
-            Payload::Bytes(kind, bytes) => {
-                let request = request.header("content-type", kind).body(bytes)?;
-                self.agent.run(self.agent.configure_request(request).timeout_global(Some(allowed)).build())
-            }
+            Payload::None => self.run(request.header("content-length", "0").body(&[][..])?, allowed),
+            Payload::Bytes(kind, bytes) => self.run(request.header("content-type", kind).body(bytes)?, allowed),
             Payload::File(mut file, bytes) => {
                 io::Seek::rewind(&mut file)?;
                 let request = request.header("content-type", "application/octet-stream");
+                let request = request.header("content-length", bytes.to_string());
                 let mut whole = file.take(bytes);
-                let body = SendBody::from_reader(&mut whole);
-                let request = request.header("content-length", bytes.to_string()).body(body)?;
-                self.agent.run(timed(request))
+                self.run(request.body(SendBody::from_reader(&mut whole))?, allowed)
             }
         }
+    }
+
+    fn run(&self, request: Request<impl AsSendBody>, allowed: Duration) -> Result<Response<ureq::Body>, ureq::Error> {
+        self.agent.run(self.agent.configure_request(request).timeout_global(Some(allowed)).build())
     }
 }
 

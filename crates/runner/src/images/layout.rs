@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
-use isobench_schema::ids::{Digest, ImageDigest, ImageTag};
+use isobench_schema::ids::{Digest, ImageDigest};
 use isobench_schema::images::ImagePart;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};

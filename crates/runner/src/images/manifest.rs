@@ -97,18 +97,18 @@ impl ImageManifest {
 ///
 /// # Errors
 /// Returns what is wrong with it, as the end of a sentence.
-pub fn read(bytes: &[u8], content_type: &str) -> Result<Manifest, String> {
+pub(super) fn read(bytes: &[u8], content_type: &str) -> Result<Manifest, String> {
     let body: Body =
         serde_json::from_slice(bytes).map_err(|error| format!("it is said to be `{content_type}`, and {error}"))?;
     if body.schema_version == Some(1) {
         return Err("it is an image of the old schema 1, which says no sizes".to_owned());
     }
-    let own = body.media_type.as_deref().filter(|own| !own.is_empty());
-    let kind = match own {
+    let own = body.media_type.clone().filter(|own| !own.is_empty());
+    let kind = match &own {
         Some(own) if !PLAIN.contains(&content_type) && content_type != own => {
             return Err(format!("the registry says that it is `{content_type}`, and it says of itself `{own}`"));
         }
-        Some(own) => own,
+        Some(own) => own.as_str(),
         None => content_type,
     };
     let is_list = LISTS.contains(&kind) || PLAIN.contains(&kind) && body.manifests.is_some();

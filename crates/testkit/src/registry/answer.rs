@@ -58,10 +58,6 @@ fn concerns(at: &str, asked: &AskedRequest) -> bool {
 }
 
 fn answer(asked: &AskedRequest, shared: &Shared) -> Answer {
-    if asked.path() == "/token" {
-        let (status, body) = tokens::token(asked, shared);
-        return Answer::new(status, "application/json", body);
-    }
     for fault in &shared.settings.faults {
         match fault {
             RegistryFault::Throttle { times, header } => {
@@ -81,6 +77,10 @@ fn answer(asked: &AskedRequest, shared: &Shared) -> Answer {
             }
             _ => {}
         }
+    }
+    if asked.path() == "/token" {
+        let (status, body) = tokens::token(asked, shared);
+        return Answer::new(status, "application/json", body);
     }
     let repository = &shared.settings.repository;
     let (namespace, name) = repository.split_once('/').unwrap_or(("library", repository));

@@ -182,14 +182,17 @@ pub(crate) fn error(error: RegistryError) -> CommandError {
     let (exit, hint) = match &error {
         RegistryError::Refused { registry, .. } => (
             Exit::Usage,
-            format!("check the name; for a private repository `docker login {registry}`, or set DOCKER_CONFIG to the folder of another `config.json`"),
+            format!(
+                "check the name; for a private repository `docker login {registry}`, or set DOCKER_CONFIG to the folder of another `config.json`"
+            ),
         ),
         RegistryError::NoRepository { .. } => {
             (Exit::Usage, "check the name; a private repository is shown to those who are logged in only".to_owned())
         }
-        RegistryError::Throttled { .. } => {
-            (Exit::Machine, "ask again later, or wait longer with `--wait SECONDS`; who is logged in may ask more".to_owned())
-        }
+        RegistryError::Throttled { .. } => (
+            Exit::Machine,
+            "ask again later, or wait longer with `--wait SECONDS`; who is logged in may ask more".to_owned(),
+        ),
         RegistryError::Unreachable { .. } | RegistryError::Deadline { .. } | RegistryError::BrokenOff { .. } => (
             Exit::Machine,
             "check the name and the network, and give the same command again; HTTPS_PROXY names a proxy".to_owned(),
@@ -203,18 +206,17 @@ pub(crate) fn error(error: RegistryError) -> CommandError {
         RegistryError::Layout { .. } => {
             (Exit::Usage, "name a folder and a tag that `isobench images pull` left".to_owned())
         }
-        RegistryError::Address { .. } => {
-            (Exit::Usage, "name a registry that is spoken to by `https`".to_owned())
-        }
+        RegistryError::Address { .. } => (Exit::Usage, "name a registry that is spoken to by `https`".to_owned()),
         RegistryError::Status { .. }
         | RegistryError::TooLong { .. }
         | RegistryError::Endless { .. }
         | RegistryError::LeadsElsewhere { .. }
         | RegistryError::NotARegistry { .. }
         | RegistryError::OtherBytes { .. }
-        | RegistryError::OtherSize { .. } => {
-            (Exit::Error, "the registry answers what no registry should: check its name, or ask whoever runs it".to_owned())
-        }
+        | RegistryError::OtherSize { .. } => (
+            Exit::Error,
+            "the registry answers what no registry should: check its name, or ask whoever runs it".to_owned(),
+        ),
     };
     CommandError::from_error(exit, error).hint(hint)
 }

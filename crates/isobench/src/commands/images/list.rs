@@ -38,12 +38,7 @@ pub(super) fn run(args: &ListArgs, context: Context) -> Result<Exit, CommandErro
     Ok(Exit::Success)
 }
 
-fn of_hub(
-    hub: &str,
-    repository: &Repository,
-    args: &ListArgs,
-    context: Context,
-) -> Result<ImageList, RegistryError> {
+fn of_hub(hub: &str, repository: &Repository, args: &ListArgs, context: Context) -> Result<ImageList, RegistryError> {
     let hub = Address::parse(hub).map_err(|source| RegistryError::Address { address: hub.to_owned(), source })?;
     let progress = Progress::new(context.terminal);
     let how = (ask::patience(&args.registry), ask::notice(context.terminal));
