@@ -10,7 +10,7 @@ use ureq::http::{HeaderMap, Method, Request, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, AsSendBody, SendBody, Timeout};
 
-use super::address::Address;
+use super::address::{Address, is_loopback};
 use super::error::RegistryError;
 use super::limits::retry_after;
 use super::secret::Secret;
@@ -283,7 +283,11 @@ impl Http {
     }
 
     fn run(&self, request: Request<impl AsSendBody>, allowed: Duration) -> Result<Response<ureq::Body>, ureq::Error> {
-        self.agent.run(self.agent.configure_request(request).timeout_global(Some(allowed)).build())
+        let is_here = request.uri().authority().is_some_and(|authority| is_loopback(authority.as_str()));
+        let configured = self.agent.configure_request(request).timeout_global(Some(allowed));
+        // No proxy stands between this machine and itself.
+        let configured = if is_here { configured.proxy(None) } else { configured };
+        self.agent.run(configured.build())
     }
 }
 

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use isobench_schema::ids::{Digest, ImageDigest};
 use isobench_schema::images::ImagePart;
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -26,6 +28,10 @@ const LAYOUT: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
 const NAME_ANNOTATION: &str = "org.opencontainers.image.ref.name";
 /// The longest `index.json` that is read, in bytes.
 const LONGEST_INDEX: u64 = 16 << 20;
+/// How files begin that aren't whole yet.
+const PART: &str = ".part-";
+/// The file whose lock says that somebody writes.
+const LOCK: &str = ".lock";
 /// The kind of a manifest where nothing says it.
 const IMAGE_KIND: &str = "application/vnd.oci.image.manifest.v1+json";
 
@@ -93,6 +99,8 @@ impl Layout {
         platform: &Platform,
         progress: Progress<'_>,
     ) -> Result<Option<Moved>, RegistryError> {
+        let _lock = self.lock()?;
+        self.sweep()?;
         let Some(image) = registry.image(target, platform)? else { return Ok(None) };
         if image.manifest.has_foreign_layers {
             let address = registry.manifest_address(target)?.to_string();
@@ -150,6 +158,33 @@ impl Layout {
         }
         registry.push_manifest(to, &fetched)?;
         Ok(moved)
+    }
+
+    /// Lets nobody else write here for as long as what is returned lives.
+    fn lock(&self) -> Result<File, RegistryError> {
+        let path = self.folder.join(LOCK);
+        let file = File::create(&path).map_err(|source| broken("write", &path, source))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(file),
+            Err(Errno::WOULDBLOCK) => {
+                let why = "another process is fetching into it".to_owned();
+                Err(RegistryError::Layout { path: self.folder.clone(), why })
+            }
+            Err(error) => Err(broken("lock", &path, error.into())),
+        }
+    }
+
+    /// Removes what a fetch that was killed left in part.
+    fn sweep(&self) -> Result<(), RegistryError> {
+        let folder = self.folder.join("blobs/sha256");
+        let failed = |source| broken("read", &folder, source);
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_name().to_string_lossy().starts_with(PART) {
+                fs::remove_file(entry.path()).map_err(|source| broken("remove", &entry.path(), source))?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the manifest that the folder has under a tag or digest.
@@ -245,7 +280,7 @@ impl Layout {
         let path = self.blob_path(&part.digest);
         let folder = path.parent().unwrap_or(&self.folder);
         let failed = |source| broken("write", &path, source);
-        let mut beside = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+        let mut beside = beside(folder).map_err(failed)?;
         registry.blob(part, beside.as_file_mut(), &|got| progress(part, got))?;
         beside.as_file().sync_all().map_err(failed)?;
         beside.persist(&path).map_err(|error| failed(error.error))?;
@@ -292,10 +327,15 @@ fn broken(what: &'static str, path: &Path, source: io::Error) -> RegistryError {
     RegistryError::Folder { what, path: path.to_owned(), source }
 }
 
+/// Makes a file that is put into its place when it is whole.
+fn beside(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new().prefix(PART).tempfile_in(folder)
+}
+
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RegistryError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let failed = |source| broken("write", path, source);
-    let mut beside = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let mut beside = beside(folder).map_err(failed)?;
     beside.write_all(bytes).and_then(|()| beside.as_file().sync_all()).map_err(failed)?;
     beside.persist(path).map_err(|error| failed(error.error))?;
     sync_folder(folder)

@@ -168,6 +168,10 @@ impl Registry {
         if reply.status != 401 {
             return Ok(reply);
         }
+        // Whoever a request was led to isn't told who asks.
+        if !reply.address.is_same_place(&self.base) {
+            return Err(self.unexpected(reply));
+        }
         let Some(challenge) = Challenge::read(&reply.headers("www-authenticate")) else {
             return Err(self.unexpected(reply));
         };

@@ -95,6 +95,26 @@ fn credentials_do_not_follow_where_a_request_is_led() {
 }
 
 #[test]
+fn whoever_a_request_was_led_to_is_not_told_who_asks() {
+    let (user, secret) = ann();
+    for entry in [
+        Entry::Basic { user: "x".to_owned(), password: "y".to_owned() },
+        Entry::PasswordToken { user: "x".to_owned(), password: "y".to_owned() },
+    ] {
+        let other = FakeRegistry::start(RegistrySettings { entry, ..RegistrySettings::default() });
+        let to = format!("http://{}/v2/team/engine/manifests/t0001", other.address());
+        let led = RegistryFault::Redirect { at: "/manifests/t0001".to_owned(), to };
+        let registry = registry(Entry::Basic { user: user.clone(), password: secret.clone() }, &[led]);
+        let (client, _) = client_of(&registry.repository(), password("ann", "s3cret"), SHORT);
+        client.tags(&|_| ()).unwrap();
+        let error = client.manifest(&tag("t0001")).unwrap_err();
+        assert!(matches!(error, RegistryError::Refused { .. }), "{error}");
+        assert!(other.asked().iter().all(|request| request.authorization.is_none()));
+        assert_eq!(other.count("/token"), 0);
+    }
+}
+
+#[test]
 fn a_realm_that_gives_no_token_is_told() {
     let instead = |body: &str| RegistryFault::Instead {
         at: "/token".to_owned(),

@@ -65,6 +65,22 @@ fn a_damaged_blob_is_fetched_again() {
 }
 
 #[test]
+fn what_a_killed_pull_left_is_swept_and_two_pulls_do_not_mix() {
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::create(folder.path()).unwrap();
+    let left = folder.path().join("blobs/sha256/.part-abc");
+    fs::write(&left, "half").unwrap();
+    let registry = faulty(&[]);
+    registry.add("a", &image());
+    pull(&registry, &layout).unwrap();
+    assert!(!left.exists());
+    let held = fs::File::open(folder.path().join(".lock")).unwrap();
+    held.lock().unwrap();
+    let error = pull(&registry, &layout).unwrap_err().to_string();
+    assert!(error.contains("another process is fetching into it"), "{error}");
+}
+
+#[test]
 fn what_was_sent_is_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let layout = Layout::create(folder.path()).unwrap();

@@ -1,5 +1,6 @@
 //! Asking a registry for the images of commits.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use isobench_plan::images::{Answers, Naming, TagTemplate, Wanted};
@@ -104,12 +105,13 @@ pub(crate) fn answers(
     let mut tags: Vec<&ImageTag> = wanted.iter().flat_map(Wanted::images).map(|image| &image.tag).collect();
     tags.sort();
     tags.dedup();
-    let mut look = Look { asking, depth, ends: None };
+    let mut look = Look { asking, depth, listed: answers.tags.as_ref(), ends: None };
+    let mut found = BTreeMap::new();
     for (place, tag) in tags.iter().enumerate() {
         progress.say(|| format!("asked for {place} of {} images", tags.len()));
-        let found = look.at(tag).map_err(error)?;
-        answers.found.insert((*tag).clone(), found);
+        found.insert((*tag).clone(), look.at(tag).map_err(error)?);
     }
+    answers.found = found;
     answers.pulls = registry.pulls();
     Ok(answers)
 }
@@ -118,6 +120,8 @@ pub(crate) fn answers(
 struct Look<'a> {
     asking: &'a Asking,
     depth: Depth,
+    /// The tags of the repository, if they are known.
+    listed: Option<&'a BTreeSet<String>>,
     /// Why nothing is asked any more.
     ends: Option<String>,
 }
@@ -149,18 +153,18 @@ impl Look<'_> {
     }
 
     fn deeply(&mut self, tag: &ImageTag) -> Result<ImageFound, RegistryError> {
-        // What isn't there costs no pull this way, and what is left is said.
-        let there = self.existence(tag, "nothing else was asked")?;
-        if there.state != ImageState::Present {
-            return Ok(there);
-        }
-        if !self.may_pull() {
-            return self.existence(tag, "its layers weren't asked for, so that half of the pulls are left");
+        // What isn't there is asked for in a way that costs no pull.
+        let is_listed = self.listed.is_some_and(|tags| tags.contains(tag.as_str()));
+        if !is_listed {
+            let there = self.existence(tag, "nothing else was asked")?;
+            if there.state != ImageState::Present {
+                return Ok(there);
+            }
         }
         match self.asking.registry.look(&Target::Tag(tag.clone()), &self.asking.platform) {
             Err(RegistryError::Throttled { .. }) => {
                 self.depth = Depth::Existence;
-                Ok(ImageFound { reason: "it is there, and the registry lets one pull no more".to_owned(), ..there })
+                self.existence(tag, "the registry lets one pull no more")
             }
             other => other,
         }

@@ -18,7 +18,15 @@ pub(super) fn run(args: &ListArgs, context: Context) -> Result<Exit, CommandErro
     let of_hub = match &args.hub_api {
         Some(hub) => Some(of_hub(hub, &repository, args, context).map_err(ask::error)?),
         // What Docker Hub doesn't show to anybody, its registry may show to who is logged in.
-        None if repository.is_hub() => of_hub(HUB, &repository, args, context).ok(),
+        None if repository.is_hub() => match of_hub(HUB, &repository, args, context) {
+            Ok(list) => Some(list),
+            Err(error) => {
+                let said =
+                    format!("Docker Hub's own interface doesn't list it, so that its registry is asked: {error}");
+                context.terminal.status(&said);
+                None
+            }
+        },
         None => None,
     };
     let asking = ask::open(repository, &args.registry, context)?;
