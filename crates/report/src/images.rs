@@ -155,10 +155,8 @@ pub(crate) fn list_summary(list: &ImageList) -> String {
         ListedBy::Registry => "the registry",
         ListedBy::Hub => "Docker Hub",
     };
-    let mut text =
-        format!("{} in {}, in {} from {by}", counted(count, "tag"), list.repository, counted(list.pages, "page"));
-    if let Some(announced) = list.announced.filter(|announced| *announced != count) {
-        text.push_str(&format!("; it says that there are {announced}"));
-    }
-    text
+    let pages = counted(list.pages, "page");
+    let announced = list.announced.filter(|announced| *announced != count);
+    let more = announced.map_or_else(String::new, |announced| format!("; it says that there are {announced}"));
+    format!("{} in {}, in {pages} from {by}{more}", counted(count, "tag"), list.repository)
 }

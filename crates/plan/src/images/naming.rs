@@ -67,10 +67,11 @@ impl TagTemplate {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
-            let (placeholder, after) = after.split_once('}').unwrap_or((after, ""));
+            let ended = after.split_once('}');
+            let (placeholder, after) = ended.unwrap_or((after, ""));
             let unknown =
                 || NamingError::Placeholder { template: text.to_owned(), placeholder: placeholder.to_owned() };
-            let digits = placeholder.strip_prefix("commit").ok_or_else(unknown)?;
+            let digits = ended.and_then(|_| placeholder.strip_prefix("commit")).ok_or_else(unknown)?;
             let digits = match digits {
                 "" => None,
                 digits => {

@@ -90,7 +90,7 @@ fn a_template_that_makes_no_tags_is_refused_at_once() {
         ("latest", "the template `latest` has no `{commit}`, so that every commit would have the same tag"),
         ("{commit4}", "the template `{commit4}` has `{commit4}`, which isn't `{commit}`"),
         ("{parent}", "has `{parent}`, which isn't"),
-        ("{commit", "the template `{commit` has"),
+        ("{commit", "the template `{commit` has `{commit}`, which isn't"),
         ("a b {commit}", "the template `a b {commit}` makes no tag"),
         ("-{commit}", "makes no tag"),
     ] {

@@ -224,10 +224,9 @@ impl Registry {
         token: &Secret,
         given: impl Iterator<Item = (&'g str, &'g str)>,
     ) -> Result<Reply, RegistryError> {
-        let mut form = format!("grant_type=refresh_token&client_id={CLIENT}&refresh_token={}", encode(token.reveal()));
-        for (name, value) in given {
-            form.push_str(&format!("&{name}={}", encode(value)));
-        }
+        let fixed = [("grant_type", "refresh_token"), ("client_id", CLIENT), ("refresh_token", token.reveal())];
+        let pairs = fixed.into_iter().chain(given).map(|(name, value)| format!("{name}={}", encode(value)));
+        let form = pairs.collect::<Vec<_>>().join("&");
         let payload = Payload::Bytes("application/x-www-form-urlencoded", form.as_bytes());
         self.http.ask(&Ask { method: Method::POST, payload, ..Ask::get(realm, "application/json") }, None)
     }

@@ -58,25 +58,8 @@ fn concerns(at: &str, asked: &AskedRequest) -> bool {
 }
 
 fn answer(asked: &AskedRequest, shared: &Shared) -> Answer {
-    for fault in &shared.settings.faults {
-        match fault {
-            RegistryFault::Throttle { times, header } => {
-                let mut held = shared.held();
-                if held.throttled < *times {
-                    held.throttled += 1;
-                    let answer = Answer::error(429, "TOOMANYREQUESTS", "toomanyrequests: too many requests");
-                    let header = header.iter();
-                    return header.fold(answer, |answer, (name, value)| answer.with(name, value.as_str()));
-                }
-            }
-            RegistryFault::Instead { at, status, content_type, body } if concerns(at, asked) => {
-                return Answer::new(*status, content_type, body.as_str());
-            }
-            RegistryFault::Redirect { at, to } if concerns(at, asked) => {
-                return Answer::new(307, "text/plain", "").with("location", to.as_str());
-            }
-            _ => {}
-        }
+    if let Some(answer) = shared.settings.faults.iter().find_map(|fault| instead(fault, asked, shared)) {
+        return answer;
     }
     if asked.path() == "/token" {
         let (status, body) = tokens::token(asked, shared);
@@ -112,6 +95,38 @@ fn answer(asked: &AskedRequest, shared: &Shared) -> Answer {
     }
 }
 
+/// Returns what a fault answers in the place of what was asked.
+fn instead(fault: &RegistryFault, asked: &AskedRequest, shared: &Shared) -> Option<Answer> {
+    if let RegistryFault::Throttle { times, header } = fault {
+        let mut held = shared.held();
+        if held.throttled >= *times {
+            return None;
+        }
+        held.throttled += 1;
+        let answer = Answer::error(429, "TOOMANYREQUESTS", "toomanyrequests: too many requests");
+        return Some(header.iter().fold(answer, |answer, (name, value)| answer.with(name, value.as_str())));
+    }
+    if let RegistryFault::Instead { at, status, content_type, body } = fault
+        && concerns(at, asked)
+    {
+        return Some(Answer::new(*status, content_type, body.as_str()));
+    }
+    if let RegistryFault::Redirect { at, to } = fault
+        && concerns(at, asked)
+    {
+        return Some(Answer::new(307, "text/plain", "").with("location", to.as_str()));
+    }
+    None
+}
+
+/// Returns where a fault leads from every page; `round` is where the first page is.
+fn next_of(fault: &RegistryFault, round: &str) -> Option<String> {
+    if let RegistryFault::NextIs(next) = fault {
+        return Some(next.clone());
+    }
+    (*fault == RegistryFault::LoopingPages).then(|| round.to_owned())
+}
+
 fn tags(asked: &AskedRequest, shared: &Shared) -> Answer {
     let settings = &shared.settings;
     let wants = |fault: &RegistryFault| settings.faults.contains(fault);
@@ -133,11 +148,9 @@ fn tags(asked: &AskedRequest, shared: &Shared) -> Answer {
     let found: Vec<String> = later.take(settings.page.min(asked_for)).cloned().collect();
     let is_more = held.tags.keys().next_back() != found.last() && !found.is_empty();
     let end = found.last().cloned().unwrap_or_default();
-    let elsewhere = settings.faults.iter().find_map(|fault| match fault {
-        RegistryFault::NextIs(next) => Some(format!("<{next}>; rel=\"next\"")),
-        RegistryFault::LoopingPages => Some(format!("</v2/{name}/tags/list?n=1000>; rel=\"next\"")),
-        _ => None,
-    });
+    let round = format!("/v2/{name}/tags/list?n=1000");
+    let elsewhere = settings.faults.iter().find_map(|fault| next_of(fault, &round));
+    let elsewhere = elsewhere.map(|next| format!("<{next}>; rel=\"next\""));
     let answer = page(found);
     match elsewhere {
         Some(elsewhere) => answer.with("link", elsewhere),
@@ -165,21 +178,19 @@ fn hub(asked: &AskedRequest, shared: &Shared) -> Answer {
     let is_more = held.tags.len() > skipped + size;
     let next =
         is_more.then(|| format!("http://{}{}?page={}&page_size={size}", shared.address, asked.path(), number + 1));
-    let elsewhere = shared.settings.faults.iter().find_map(|fault| match fault {
-        RegistryFault::NextIs(next) => Some(next.clone()),
-        RegistryFault::LoopingPages => Some(format!("http://{}{}", shared.address, asked.target)),
-        _ => None,
-    });
+    let round = format!("http://{}{}", shared.address, asked.target);
+    let elsewhere = shared.settings.faults.iter().find_map(|fault| next_of(fault, &round));
     let page = json!({ "count": held.tags.len(), "next": elsewhere.or(next), "previous": null, "results": results });
     Answer::json(200, &page).with("x-ratelimit-limit", "180").with("x-ratelimit-remaining", "179")
 }
 
 fn manifest(asked: &AskedRequest, reference: &str, shared: &Shared) -> Answer {
     let mut held = shared.held();
-    let limit = shared.settings.faults.iter().find_map(|fault| match fault {
-        RegistryFault::Pulls { limit } => Some(*limit),
-        _ => None,
-    });
+    let limit = shared
+        .settings
+        .faults
+        .iter()
+        .find_map(|fault| if let RegistryFault::Pulls { limit } = fault { Some(*limit) } else { None });
     let limited = |answer: Answer, pulled: u64| match limit {
         Some(limit) => answer
             .with("ratelimit-limit", format!("{limit};w=21600"))
@@ -236,13 +247,10 @@ fn send(stream: &mut TcpStream, asked: &AskedRequest, mut answer: Answer, shared
         }
     }
     let is_endless = faults().any(|fault| matches!(fault, RegistryFault::EndlessBody { at } if concerns(at, asked)));
-    let mut head = format!("HTTP/1.1 {} said\r\nconnection: close\r\n", answer.status);
-    for (name, value) in &answer.headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
-    if !is_endless {
-        head.push_str(&format!("content-length: {}\r\n", answer.body.len()));
-    }
+    let length = (!is_endless).then(|| ("content-length".to_owned(), answer.body.len().to_string()));
+    let lines: Vec<String> =
+        answer.headers.iter().chain(&length).map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let head = format!("HTTP/1.1 {} said\r\nconnection: close\r\n{}", answer.status, lines.concat());
     stream.write_all(format!("{head}\r\n").as_bytes())?;
     if asked.method == "HEAD" {
         return Ok(());
@@ -251,24 +259,31 @@ fn send(stream: &mut TcpStream, asked: &AskedRequest, mut answer: Answer, shared
         return endless(stream, &answer.body, shared);
     }
     for fault in faults() {
-        match fault {
-            RegistryFault::DieInBody { at, after } if concerns(at, asked) && *after < answer.body.len() => {
-                return stream.write_all(answer.body.get(..*after).unwrap_or_default());
-            }
-            RegistryFault::Slow { at, gap } if concerns(at, asked) => {
-                for byte in &answer.body {
-                    if shared.ends() {
-                        return Ok(());
-                    }
-                    stream.write_all(&[*byte])?;
-                    thread::sleep(*gap);
-                }
-                return Ok(());
-            }
-            _ => {}
+        if let RegistryFault::DieInBody { at, after } = fault
+            && concerns(at, asked)
+            && *after < answer.body.len()
+        {
+            return stream.write_all(answer.body.get(..*after).unwrap_or_default());
+        }
+        if let RegistryFault::Slow { at, gap } = fault
+            && concerns(at, asked)
+        {
+            return drip(stream, &answer.body, *gap, shared);
         }
     }
     stream.write_all(&answer.body)
+}
+
+/// Sends a body byte by byte.
+fn drip(stream: &mut TcpStream, body: &[u8], gap: Duration, shared: &Shared) -> io::Result<()> {
+    for byte in body {
+        if shared.ends() {
+            return Ok(());
+        }
+        stream.write_all(&[*byte])?;
+        thread::sleep(gap);
+    }
+    Ok(())
 }
 
 /// Sends a body, and white space after it until nobody reads any more.
