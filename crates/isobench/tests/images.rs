@@ -60,7 +60,7 @@ fn an_audit_says_what_is_there_what_is_missing_and_what_it_takes() {
     let name = registry.repository();
     let found = run(&place, 100, &["images", "audit", "rows.jsonl", "--images", &name, "--out", "images.md"]);
     for part in [
-        "1 of 2 tasks of rows.jsonl have both images",
+        "1 of 2 tasks of rows have both images",
         "vllm-015069b0",
         "✓ there",
         "✗ missing",
@@ -70,7 +70,7 @@ fn an_audit_says_what_is_there_what_is_missing_and_what_it_takes() {
     }
     assert!(found.stdout.contains("`22d33bac` may be of the same commit"), "{}", found.stdout);
     let page = fs::read_to_string(place.path("images.md")).unwrap();
-    for part in ["# Images of rows.jsonl", FIRST_BASELINE, "sha256:", "## What can't be had"] {
+    for part in ["# Images of rows", FIRST_BASELINE, "sha256:", "## What can't be had"] {
         assert!(page.contains(part), "`{part}` isn't in:\n{page}");
     }
     let found = audit(&run(&place, 100, &["images", "audit", "rows.jsonl", "--images", &name, "--json"]));

@@ -21,7 +21,7 @@ pub(crate) fn counts(audit: &ImageAudit) -> Vec<String> {
         format!("{} of {} human images are there", counts.human(), counts.tasks),
         format!("{} of {} images of baselines are there", counts.baseline(), counts.tasks),
         format!(
-            "{} tasks have both, {} the human image alone, {} the baseline's alone, {} neither",
+            "tasks with both: {}, with the human image alone: {}, with the baseline's alone: {}, with neither: {}",
             counts.both, counts.human_only, counts.baseline_only, counts.neither
         ),
     ];
@@ -62,7 +62,7 @@ pub(crate) fn storage(audit: &ImageAudit) -> Option<String> {
     let storage = &audit.storage;
     (storage.images > 0).then(|| {
         format!(
-            "{} of known layers: {} if each is fetched alone, {} together, as {} of {} are shared; the largest takes {}",
+            "{} of known layers: {} if each is fetched alone, {} together (shared: {} of {}); the largest takes {}",
             counted(storage.images, "image"),
             bytes(storage.bytes_alone),
             bytes(storage.bytes_together),

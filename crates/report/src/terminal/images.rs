@@ -102,11 +102,14 @@ fn layer(shared: &SharedLayer) -> Vec<Cell> {
     ]
 }
 
+/// Whether a column is shown, the column, and its cell of a tag.
+type Part<'t> = (bool, Column<'t>, fn(&ListedTag) -> Cell);
+
 /// Returns the tags of a repository, with what is known of them.
 pub fn image_list(list: &ImageList, style: Style) -> String {
     let mut out = String::new();
     let any = |known: fn(&ListedTag) -> bool| list.tags.iter().any(known);
-    let parts: [(bool, Column<'_>, fn(&ListedTag) -> Cell); 6] = [
+    let parts: [Part<'_>; 6] = [
         (true, Column { title: "tag", layout: Layout::Word }, |tag| Cell::plain(tag.tag.to_string())),
         (any(|tag| tag.digest.is_some()), Column { title: "digest", layout: Layout::Word }, |tag| {
             Cell::plain(tag.digest.as_ref().map_or("–", |digest| digest.short()))

@@ -221,7 +221,7 @@ impl Registry {
     fn exchange<'g>(
         &self,
         realm: &Address,
-        token: &Secret,
+        token: &'g Secret,
         given: impl Iterator<Item = (&'g str, &'g str)>,
     ) -> Result<Reply, RegistryError> {
         let fixed = [("grant_type", "refresh_token"), ("client_id", CLIENT), ("refresh_token", token.reveal())];
