@@ -91,7 +91,7 @@ pub struct DockerConfig {
 #[derive(Deserialize, Default)]
 struct Parts {
     #[serde(default)]
-    auths: BTreeMap<String, Auth>,
+    auths: BTreeMap<String, Entry>,
     #[serde(default, rename = "credHelpers")]
     helpers: BTreeMap<String, String>,
     #[serde(default, rename = "credsStore")]
@@ -105,9 +105,9 @@ impl std::fmt::Debug for Parts {
 }
 
 #[derive(Deserialize, Default)]
-struct Auth {
-    #[serde(default)]
-    auth: Option<String>,
+struct Entry {
+    #[serde(default, rename = "auth")]
+    encoded: Option<String>,
     #[serde(default)]
     username: Option<String>,
     #[serde(default)]
@@ -169,15 +169,15 @@ impl DockerConfig {
         {
             return Ok(Some(found));
         }
-        let auth = self.parts.auths.iter().find(|(key, _)| is_meant(key)).map(|(_, auth)| auth);
-        auth.map_or(Ok(None), |auth| self.decode(auth, registry))
+        let entry = self.parts.auths.iter().find(|(key, _)| is_meant(key)).map(|(_, entry)| entry);
+        entry.map_or(Ok(None), |entry| self.decode(entry, registry))
     }
 
-    fn decode(&self, auth: &Auth, registry: &str) -> Result<Option<Credentials>, CredentialsError> {
-        if let Some(token) = auth.identity_token.as_ref().filter(|token| !token.is_empty()) {
+    fn decode(&self, entry: &Entry, registry: &str) -> Result<Option<Credentials>, CredentialsError> {
+        if let Some(token) = entry.identity_token.as_ref().filter(|token| !token.is_empty()) {
             return Ok(Some(Credentials::IdentityToken(Secret::new(token))));
         }
-        if let Some(encoded) = auth.auth.as_ref().filter(|encoded| !encoded.is_empty()) {
+        if let Some(encoded) = entry.encoded.as_ref().filter(|encoded| !encoded.is_empty()) {
             let plain = STANDARD.decode(encoded.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
             let pair = plain.as_deref().and_then(|plain| plain.split_once(':'));
             let Some((user, password)) = pair else {
@@ -187,7 +187,7 @@ impl DockerConfig {
             let password = Secret::new(password.trim_end_matches('\0'));
             return Ok(Some(Credentials::Password { user: user.to_owned(), password }));
         }
-        let pair = auth.username.as_ref().zip(auth.password.as_ref());
+        let pair = entry.username.as_ref().zip(entry.password.as_ref());
         Ok(pair.map(|(user, password)| Credentials::Password { user: user.clone(), password: Secret::new(password) }))
     }
 

@@ -62,7 +62,7 @@ pub enum RegistryError {
         said: String,
     },
     /// It lets one ask no more for now.
-    #[error("`{registry}` lets one ask no more for now{}: {said}", wait(.retry_after))]
+    #[error("`{registry}` lets one ask no more for now{}: {said}", wait(.retry_after.as_ref()))]
     Throttled {
         /// The registry.
         registry: String,
@@ -174,6 +174,6 @@ fn seconds(duration: &Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }
 
-fn wait(retry_after: &Option<Duration>) -> String {
+fn wait(retry_after: Option<&Duration>) -> String {
     retry_after.map_or_else(String::new, |wait| format!(", and wants one to wait {} s", wait.as_secs()))
 }

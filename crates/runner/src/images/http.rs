@@ -242,10 +242,12 @@ impl Http {
                 Ok(Reply { status: head.status.as_u16(), headers: head.headers, body, address, allowed, silence })
             }
             Err(ureq::Error::Timeout(which)) => {
-                let (what, allowed) = match which {
-                    Timeout::Connect | Timeout::Resolve => ("the connection", self.patience.connect),
-                    Timeout::PerRead | Timeout::PerWrite => ("silence", silence),
-                    _ => ("it", sent.elapsed().min(allowed)),
+                let (what, allowed) = if matches!(which, Timeout::Connect | Timeout::Resolve) {
+                    ("the connection", self.patience.connect)
+                } else if matches!(which, Timeout::PerRead | Timeout::PerWrite) {
+                    ("silence", silence)
+                } else {
+                    ("it", sent.elapsed().min(allowed))
                 };
                 Err(RegistryError::Deadline { address: ask.address.to_string(), what, allowed })
             }
@@ -321,12 +323,8 @@ pub(super) fn led(from: &Address, reference: &str) -> Result<Address, RegistryEr
 /// Returns whether a connection that stood was cut off, so that asking again may help.
 fn was_cut_off(error: &ureq::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-    match error {
-        ureq::Error::Io(error) => {
-            matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
-        }
-        _ => false,
-    }
+    let ureq::Error::Io(error) = error else { return false };
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
 impl Reply {
@@ -414,13 +412,13 @@ fn saying(bytes: &[u8]) -> String {
 }
 
 fn body_error(error: io::Error, address: String, got: u64, (silence, allowed): (Duration, Duration)) -> RegistryError {
-    match ureq::Error::from(error) {
-        ureq::Error::Timeout(Timeout::PerRead) => {
-            RegistryError::Deadline { address, what: "silence", allowed: silence }
-        }
-        ureq::Error::Timeout(_) => RegistryError::Deadline { address, what: "its answer", allowed },
-        other => RegistryError::BrokenOff { address, got, source: other.into_io() },
+    let error = ureq::Error::from(error);
+    if let ureq::Error::Timeout(which) = error {
+        let is_silence = which == Timeout::PerRead;
+        let (what, allowed) = if is_silence { ("silence", silence) } else { ("its answer", allowed) };
+        return RegistryError::Deadline { address, what, allowed };
     }
+    RegistryError::BrokenOff { address, got, source: error.into_io() }
 }
 
 #[cfg(test)]

@@ -67,9 +67,8 @@ impl Repository {
         let is_host = |first: &str| first.contains(['.', ':']) || first == "localhost";
         let (registry, name) = match rest.split_once('/') {
             Some((first, name)) if is_host(first) || scheme.is_some() => (first.to_ascii_lowercase(), name.to_owned()),
-            Some(_) => (HUB.to_owned(), rest.to_owned()),
             None if scheme.is_some() => return Err(wrong("no repository follows the host")),
-            None => (HUB.to_owned(), rest.to_owned()),
+            Some(_) | None => (HUB.to_owned(), rest.to_owned()),
         };
         let is_hub = HUB_NAMES.contains(&registry.as_str());
         let registry = if is_hub { HUB.to_owned() } else { registry };
@@ -154,18 +153,14 @@ pub fn parse_reference(text: &str) -> Result<(Repository, Target), ReferenceErro
         return Ok((Repository::parse(repository)?, Target::Digest(digest)));
     }
     let last = text.rfind('/').map_or(0, |place| place + 1);
-    match text.get(last..).and_then(|name| name.split_once(':')) {
-        // A host with a port has a name behind it.
-        Some((name, tag)) => {
-            let tag = ImageTag::new(tag).map_err(broken)?;
-            let repository = text.get(..last + name.len()).unwrap_or(text);
-            Ok((Repository::parse(repository)?, Target::Tag(tag)))
-        }
-        None => {
-            let latest = ImageTag::new("latest").map_err(broken)?;
-            Ok((Repository::parse(text)?, Target::Tag(latest)))
-        }
+    // A host with a port has a name behind it.
+    if let Some((name, tag)) = text.get(last..).and_then(|name| name.split_once(':')) {
+        let tag = ImageTag::new(tag).map_err(broken)?;
+        let repository = text.get(..last + name.len()).unwrap_or(text);
+        return Ok((Repository::parse(repository)?, Target::Tag(tag)));
     }
+    let latest = ImageTag::new("latest").map_err(broken)?;
+    Ok((Repository::parse(text)?, Target::Tag(latest)))
 }
 
 #[cfg(test)]
