@@ -1,5 +1,7 @@
 //! `isobench images` from the command line, against a registry that lies as told and Debian's real one.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "all of it is test code")]
+
 mod support;
 
 use std::fs;

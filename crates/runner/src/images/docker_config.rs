@@ -287,8 +287,8 @@ mod tests {
         (folder, config)
     }
 
-    fn password(user: &str, password: &str) -> Option<Credentials> {
-        Some(Credentials::Password { user: user.to_owned(), password: Secret::new(password) })
+    fn password(user: &str, password: &str) -> Credentials {
+        Credentials::Password { user: user.to_owned(), password: Secret::new(password) }
     }
 
     #[test]
@@ -302,9 +302,9 @@ mod tests {
         let (_folder, config) = config(&text);
         let config = config.unwrap().unwrap();
         let of = |registry: &str| config.credentials(registry).unwrap();
-        assert_eq!(of("docker.io"), password("ann", "pa:ss"));
-        assert_eq!(of("ghcr.io"), password("ann", "pa:ss"));
-        assert_eq!(of("127.0.0.1:5000"), password("bob", "x"));
+        assert_eq!(of("docker.io"), Some(password("ann", "pa:ss")));
+        assert_eq!(of("ghcr.io"), Some(password("ann", "pa:ss")));
+        assert_eq!(of("127.0.0.1:5000"), Some(password("bob", "x")));
         assert_eq!(of("token.example"), Some(Credentials::IdentityToken(Secret::new("t"))));
         assert_eq!(of("empty.example"), None);
         assert_eq!(of("quay.io"), None);
@@ -357,8 +357,8 @@ mod tests {
     fn what_a_helper_says_is_taken() {
         let echo =
             r#"read server; [ "$1" = get ] && echo "{\"ServerURL\":\"s\",\"Username\":\"$server\",\"Secret\":\"pw\"}""#;
-        assert_eq!(helped(echo, "a.example").unwrap(), password("a.example", "pw"));
-        assert_eq!(helped(echo, "docker.io").unwrap(), password(HUB_SERVER, "pw"));
+        assert_eq!(helped(echo, "a.example").unwrap(), Some(password("a.example", "pw")));
+        assert_eq!(helped(echo, "docker.io").unwrap(), Some(password(HUB_SERVER, "pw")));
         let token = r#"echo '{"Username":"<token>","Secret":"tk"}'"#;
         assert_eq!(helped(token, "a").unwrap(), Some(Credentials::IdentityToken(Secret::new("tk"))));
         let none = "echo 'credentials not found in native keychain'; exit 1";

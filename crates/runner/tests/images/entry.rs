@@ -20,7 +20,7 @@ fn ann() -> (String, String) {
 fn a_token_is_had_once_for_many_questions() {
     let (user, secret) = ann();
     let registry = registry(Entry::PasswordToken { user, password: secret }, &[]);
-    let (client, _) = client_of(&registry.repository(), password("ann", "s3cret"), SHORT);
+    let (client, _) = client_of(&registry.repository(), Some(password("ann", "s3cret")), SHORT);
     assert_eq!(client.tags(&|_| ()).unwrap().tags.len(), 250);
     assert!(client.head(&tag("t0007")).unwrap().is_some());
     assert!(client.head(&tag("t0300")).unwrap().is_none());
@@ -54,7 +54,7 @@ fn an_identity_token_is_exchanged() {
 fn a_password_in_each_request_is_for_who_asks_for_it() {
     let (user, secret) = ann();
     let registry = registry(Entry::Basic { user, password: secret }, &[]);
-    let (client, _) = client_of(&registry.repository(), password("ann", "s3cret"), SHORT);
+    let (client, _) = client_of(&registry.repository(), Some(password("ann", "s3cret")), SHORT);
     assert_eq!(client.tags(&|_| ()).unwrap().tags.len(), 250);
 }
 
@@ -65,9 +65,9 @@ fn wrong_credentials_are_refused_and_another_client_is_not_let_in_by_the_first()
         [Entry::PasswordToken { user: user.clone(), password: secret.clone() }, Entry::Basic { user, password: secret }]
     {
         let registry = registry(entry, &[]);
-        let (good, _) = client_of(&registry.repository(), password("ann", "s3cret"), SHORT);
+        let (good, _) = client_of(&registry.repository(), Some(password("ann", "s3cret")), SHORT);
         good.tags(&|_| ()).unwrap();
-        for credentials in [password("ann", "wr0ng"), None] {
+        for credentials in [Some(password("ann", "wr0ng")), None] {
             let (bad, _) = client_of(&registry.repository(), credentials, SHORT);
             let error = bad.tags(&|_| ()).unwrap_err();
             assert!(matches!(error, RegistryError::Refused { .. }), "{error}");
@@ -86,7 +86,7 @@ fn credentials_do_not_follow_where_a_request_is_led() {
     let to = format!("http://{}/v2/team/engine/manifests/t0001", other.address());
     let led = RegistryFault::Redirect { at: "/manifests/t0001".to_owned(), to };
     let registry = registry(Entry::Basic { user, password: secret }, &[led]);
-    let (client, _) = client_of(&registry.repository(), password("ann", "s3cret"), SHORT);
+    let (client, _) = client_of(&registry.repository(), Some(password("ann", "s3cret")), SHORT);
     client.tags(&|_| ()).unwrap();
     let found = client.manifest(&tag("t0001")).unwrap().unwrap();
     assert_eq!(found.digest.as_str(), image.digest());
@@ -105,7 +105,7 @@ fn whoever_a_request_was_led_to_is_not_told_who_asks() {
         let to = format!("http://{}/v2/team/engine/manifests/t0001", other.address());
         let led = RegistryFault::Redirect { at: "/manifests/t0001".to_owned(), to };
         let registry = registry(Entry::Basic { user: user.clone(), password: secret.clone() }, &[led]);
-        let (client, _) = client_of(&registry.repository(), password("ann", "s3cret"), SHORT);
+        let (client, _) = client_of(&registry.repository(), Some(password("ann", "s3cret")), SHORT);
         client.tags(&|_| ()).unwrap();
         let error = client.manifest(&tag("t0001")).unwrap_err();
         assert!(matches!(error, RegistryError::Refused { .. }), "{error}");

@@ -9,7 +9,7 @@ use isobench_testkit::{FakeImage, FakeRegistry, RegistryFault};
 use crate::support::{amd64, client, faulty, tag};
 
 fn image() -> FakeImage {
-    FakeImage::new(&[&[7; 3000], &[8; 50_000]])
+    FakeImage::new(&[&vec![7; 3000], &vec![8; 50_000]])
 }
 
 fn pull(registry: &FakeRegistry, layout: &Layout) -> Result<u64, RegistryError> {

@@ -34,7 +34,7 @@ fn folder_with(image: &FakeImage) -> (tempfile::TempDir, Layout) {
 }
 
 fn image() -> FakeImage {
-    FakeImage::of("linux/amd64", Some("abc"), &[&[1; 200_000], &[2; 3_000_000]])
+    FakeImage::of("linux/amd64", Some("abc"), &[&vec![1; 200_000], &vec![2; 3_000_000]])
 }
 
 #[test]
@@ -76,10 +76,10 @@ fn only_who_has_the_password_is_let_in() {
     let Some(registry) = start(Some(&user)) else { return };
     let (_folder, layout) = folder_with(&image());
     let name = format!("{}/team/engine", registry.address());
-    let (good, _) = client_of(&name, password("bench", "s3cret"), SHORT);
+    let (good, _) = client_of(&name, Some(password("bench", "s3cret")), SHORT);
     layout.push(&good, &tag("a"), &tag("a"), &|_, _| ()).unwrap();
     assert_eq!(good.tags(&|_| ()).unwrap().tags.len(), 1);
-    for credentials in [password("bench", "wrong"), password("other", "s3cret"), None] {
+    for credentials in [Some(password("bench", "wrong")), Some(password("other", "s3cret")), None] {
         let (bad, _) = client_of(&name, credentials, SHORT);
         for error in [
             bad.tags(&|_| ()).unwrap_err(),

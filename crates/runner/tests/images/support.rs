@@ -36,8 +36,8 @@ pub(crate) fn faulty(faults: &[RegistryFault]) -> FakeRegistry {
     FakeRegistry::start(RegistrySettings { faults: faults.to_vec(), ..RegistrySettings::default() })
 }
 
-pub(crate) fn password(user: &str, password: &str) -> Option<Credentials> {
-    Some(Credentials::Password { user: user.to_owned(), password: Secret::new(password) })
+pub(crate) fn password(user: &str, password: &str) -> Credentials {
+    Credentials::Password { user: user.to_owned(), password: Secret::new(password) }
 }
 
 pub(crate) fn tag(text: &str) -> Target {
