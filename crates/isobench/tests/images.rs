@@ -5,12 +5,14 @@
 mod support;
 
 use std::fs;
+use std::time::Duration;
 
 use isobench_runner::images::{HUB, Repository};
 use isobench_schema::format;
 use isobench_schema::images::{ImageAudit, ImageList, ImageState, ListedBy};
 use isobench_testkit::{DockerRegistry, Entry, FakeImage, FakeRegistry, RegistryFault, RegistrySettings, RegistryUser};
-use support::{Finished, Place};
+use rustix::process::Signal;
+use support::{Finished, Place, Running, wait_until};
 
 /// Two rows of the public dataset: the commit of the second is named by 8 digits, and its parent isn't named.
 const ROWS: &str = r#"{"project": "vllm", "commit": "015069b01741e9ecb9e604c7fe87fbdfc306ebe5", "parent": "fbefc8a78d22b20eac042c586805c7dcbfc66b1c", "subject": "one", "perf_command": "x"}
@@ -201,6 +203,36 @@ fn a_plan_says_that_an_image_is_there_and_that_it_cannot_run_it_yet() {
     assert!(rung("human")["artifact"].as_str().unwrap().contains("@sha256:"), "{story:#}");
     assert!(rung("human")["reason"].as_str().unwrap().contains("not from images"), "{story:#}");
     assert!(rung("baseline")["reason"].as_str().unwrap().contains("it has no such tag"), "{story:#}");
+}
+
+#[test]
+fn a_pull_that_is_killed_leaves_nothing_in_part_for_the_next_one() {
+    let place = place();
+    let image = FakeImage::new(&[b"lower", &vec![5; 40_000]]);
+    let at = format!("/blobs/{}", image.layer_digest(1).unwrap());
+    let slow = with_faults(&[RegistryFault::Slow { at, gap: Duration::from_millis(20) }]);
+    slow.add("a", &image);
+    let mut command = place.isobench(["images", "pull", &format!("{}:a", slow.repository()), "--out", "image"]);
+    command.env("DOCKER_CONFIG", place.path("docker"));
+    let mut pull = Running::start(&mut command);
+    let blobs = place.path("image/blobs/sha256");
+    let in_part = || {
+        let names = fs::read_dir(&blobs).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        names.filter(|name| name.to_string_lossy().starts_with(".part-")).count()
+    };
+    // Configuration and lower layer are there, and the upper one is on its way.
+    wait_until("the upper layer is on its way", || {
+        in_part() == 1 && fs::read_dir(&blobs).is_ok_and(|entries| entries.count() == 3)
+    });
+    pull.signal(Signal::KILL);
+    assert_eq!(pull.finish().code, None);
+    assert!(in_part() == 1 && !place.path("image/index.json").exists());
+    let sound = with_faults(&[]);
+    sound.add("a", &image);
+    let arguments = ["images", "pull", &format!("{}:a", sound.repository()), "--out", "image", "--json"];
+    let moved: serde_json::Value = serde_json::from_str(&run(&place, 0, &arguments).stdout).unwrap();
+    assert_eq!((&moved["blobs"], &moved["blobs_there"]), (&1.into(), &2.into()), "{moved:#}");
+    assert!(in_part() == 0 && place.path("image/index.json").exists());
 }
 
 #[test]
