@@ -66,13 +66,28 @@ impl Layout {
     /// Returns an error if it can't be made, or holds something else.
     pub fn create(folder: &Path) -> Result<Self, RegistryError> {
         let layout = Self { folder: folder.to_owned() };
-        let blobs = layout.folder.join("blobs/sha256");
-        fs::create_dir_all(&blobs).map_err(|source| broken("make the folder", &blobs, source))?;
         let mark = folder.join("oci-layout");
+        fs::create_dir_all(folder).map_err(|source| broken("make the folder", folder, source))?;
         if !mark.is_file() {
+            layout.is_empty()?;
             write_whole(&mark, LAYOUT.as_bytes())?;
         }
+        let blobs = layout.folder.join("blobs/sha256");
+        fs::create_dir_all(&blobs).map_err(|source| broken("make the folder", &blobs, source))?;
         Ok(layout)
+    }
+
+    /// Checks that nothing of anybody else's is in the folder.
+    fn is_empty(&self) -> Result<(), RegistryError> {
+        let failed = |source| broken("read", &self.folder, source);
+        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            if !name.to_string_lossy().starts_with(PART) {
+                let why = format!("it holds `{}`, and no image", name.display());
+                return Err(RegistryError::Layout { path: self.folder.clone(), why });
+            }
+        }
+        Ok(())
     }
 
     /// Opens a folder that is there.

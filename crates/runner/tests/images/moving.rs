@@ -51,6 +51,15 @@ fn other_bytes_than_were_named_are_not_kept() {
 }
 
 #[test]
+fn a_folder_of_something_else_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("notes.txt"), "mine").unwrap();
+    let error = Layout::create(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("it holds `notes.txt`, and no image"), "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn a_damaged_blob_is_fetched_again() {
     let folder = tempfile::tempdir().unwrap();
     let layout = Layout::create(folder.path()).unwrap();

@@ -208,7 +208,7 @@ pub(crate) fn error(error: RegistryError) -> CommandError {
             (Exit::Machine, "free some room or name another folder, then give the same command again".to_owned())
         }
         RegistryError::Layout { .. } => {
-            (Exit::Usage, "name a folder and a tag that `isobench images pull` left".to_owned())
+            (Exit::Usage, "name a new folder, or one and a tag in it that `isobench images pull` left".to_owned())
         }
         RegistryError::Address { .. } => (Exit::Usage, "name a registry that is spoken to by `https`".to_owned()),
         RegistryError::Status { .. }

@@ -9,7 +9,7 @@ use isobench_report::{markdown, terminal as report};
 use isobench_schema::format;
 use isobench_schema::ids::Moment;
 use isobench_schema::images::ImageAudit;
-use isobench_store::write_atomically;
+use isobench_store::write_named;
 
 use super::ask::{self, Depth};
 use crate::commands::{Context, cache_folder, plan, write_error};
@@ -57,7 +57,7 @@ fn now() -> Result<Moment, CommandError> {
 
 fn show(audit: &ImageAudit, args: &AuditArgs, context: Context) -> Result<(), CommandError> {
     if let Some(out) = &args.out {
-        write_atomically(out, markdown::image_audit(audit).as_bytes()).map_err(write_error)?;
+        write_named(out, markdown::image_audit(audit).as_bytes()).map_err(write_error)?;
         context.terminal.status(&format!("wrote {}", out.display()));
     }
     if context.json {
