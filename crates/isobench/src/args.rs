@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use isobench_schema::ids::{ArmId, TaskId};
 
 use crate::design_args::{BudgetArgs, DesignArgs};
+use crate::images_args::{ImagesArgs, NamingArgs};
 use crate::load_args::LoadArgs;
 use crate::noise_args::NoiseArgs;
 use crate::terminal::ColorChoice;
@@ -56,6 +57,8 @@ pub(crate) enum Command {
     /// Load a server with requests, and say how fast and how well it answers.
     #[command(after_long_help = crate::load_args::AFTER_HELP)]
     Load(Box<LoadArgs>),
+    /// Say which images of commits a registry has; fetch and send images.
+    Images(Box<ImagesArgs>),
     /// Say what this machine lacks.
     Doctor,
     /// List the runs in a folder.
@@ -171,6 +174,11 @@ pub(crate) struct CommitArgs {
     /// Put a smaller model of the same family in the place of one that does not fit; a deviation.
     #[arg(long)]
     pub(crate) proxy: bool,
+    /// Ask this repository of a registry for the images of the commits, such as `team/engine`.
+    #[arg(long, value_name = "REPOSITORY")]
+    pub(crate) images: Option<String>,
+    #[command(flatten)]
+    pub(crate) naming: NamingArgs,
     /// Reckon with this price of one device, in US dollars an hour.
     #[arg(long, value_name = "USD", value_parser = price, allow_negative_numbers = true)]
     pub(crate) price: Option<f64>,

@@ -11,6 +11,7 @@ mod evidence;
 mod exit;
 mod facts;
 mod flags;
+mod images_args;
 mod interrupt;
 mod legacy_causes;
 mod legacy_files;
@@ -102,6 +103,7 @@ fn run(command: Command, rows: &[FlagRow], context: commands::Context) -> Result
         Command::Report(args) => commands::report::run(&args, context),
         Command::Load(args) if args.explain_flags => commands::load_explain::run(rows, context),
         Command::Load(args) => commands::load::run(&args, context),
+        Command::Images(args) => commands::images::run(&args, context),
         Command::Doctor => commands::doctor::run(context),
         Command::Runs(args) => commands::runs::run(&args, context),
         Command::Compare(args) => commands::compare::run(&args, context),

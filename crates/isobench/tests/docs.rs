@@ -22,6 +22,7 @@ use isobench_schema::event::{EventLogHeader, LaunchStage, RunEnd};
 use isobench_schema::facts::Facts;
 use isobench_schema::failure::{Charge, FailureClass, FailureStage};
 use isobench_schema::format;
+use isobench_schema::images::{ImageAudit, ImageList, ImageState, ListedBy};
 use isobench_schema::legacy::{LegacyFlag, LegacyHeader, LegacyReport, LegacySource, LegacyStatus};
 use isobench_schema::load_checks::{AuditBound, FlowState, SearchEnd, StepState};
 use isobench_schema::load_result::{LoadResult, Validity};
@@ -50,12 +51,13 @@ status out. An error names the object it is about, then its causes, then the nex
 | 3 | this machine lacks something, such as a program or room on the disk |
 | 4 | there is nothing to run |
 | 5 | interrupted; the same command goes on |
-| 100 | complete, and some trials failed, or `lint` found an error that no repair takes care of; `import`: something can't be read; `parse`: a file is no measurement; `classify`: a cause isn't known |
+| 100 | complete, and some trials failed, or `lint` found an error that no repair takes care of; `images audit`: an image can't be had; `import`: something can't be read; `parse`: a file is no measurement; `classify`: a cause isn't known |
 
 | variable | meaning |
 | --- | --- |
 | `ISOBENCH_CACHE` | the folder of environments, where `--cache` isn't given; else `isobench` in the user's cache folder |
 | `ISOBENCH_LEASES` | the folder of device leases; `/tmp/isobench-leases` if unset, the same for all users of the machine |
+| `DOCKER_CONFIG` | the folder of Docker's `config.json`, whose credentials registries are asked with; else `.docker` in the home folder |
 | `NO_COLOR` | if set and not empty, data isn't coloured unless `--color always` is given |
 ";
 
@@ -69,7 +71,7 @@ fn hold(name: &str, expected: &str) {
 }
 
 /// Returns the help of a command as it is printed on any machine.
-fn help(command: Option<&str>) -> String {
+fn help(command: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_isobench"))
         .args(command)
         .arg("--help")
@@ -92,12 +94,16 @@ fn commands(help: &str) -> Vec<&str> {
 
 #[test]
 fn the_reference_of_the_command_is_its_help() {
-    let top = help(None);
+    let top = help(&[]);
     let mut text = format!("{CLI_HEAD}\n## isobench\n\n```text\n{top}\n```\n");
     let names = commands(&top);
     assert!(names.contains(&"demo"), "{top}");
     for name in names.into_iter().filter(|name| *name != "help") {
-        let _ = write!(text, "\n## isobench {name}\n\n```text\n{}\n```\n", help(Some(name)));
+        let own = help(&[name]);
+        let _ = write!(text, "\n## isobench {name}\n\n```text\n{own}\n```\n");
+        for below in commands(&own).into_iter().filter(|below| *below != "help") {
+            let _ = write!(text, "\n### isobench {name} {below}\n\n```text\n{}\n```\n", help(&[name, below]));
+        }
     }
     hold("docs/cli.md", &text);
 }
@@ -204,6 +210,12 @@ fn formats() -> String {
                 "published tables beside their recomputation",
             ),
             row(format::tag::<NoiseRecord>(), "lines of `noise.jsonl` in the cache", "the spread that a run showed"),
+            row(
+                format::tag::<ImageAudit>(),
+                "output of `isobench images audit --json`",
+                "which images of a dataset's commits a registry has",
+            ),
+            row(format::tag::<ImageList>(), "output of `isobench images list --json`", "the tags of a repository"),
             row(format::tag::<NoiseReport>(), "output of `isobench noise --json`", "what runs say of noise"),
             row(
                 format::tag::<Manifest>(),
@@ -297,6 +309,8 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
     let bounds = AuditBound::ALL.iter().map(|value| value.as_str());
     let flows = FlowState::ALL.iter().map(|value| value.as_str());
     let steps = StepState::ALL.iter().map(|value| value.as_str());
+    let images = ImageState::ALL.iter().map(|value| value.as_str());
+    let listers = ListedBy::ALL.iter().map(|value| value.as_str());
     let effects = CheckEffect::ALL.iter().map(|value| value.as_str());
     let units = CheckUnit::ALL.iter().map(|value| value.as_str());
     let successes = SuccessRule::ALL.iter().map(|value| value.as_str());
@@ -327,6 +341,8 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
         ("docs/formats.md", "step states", spellings("state", "crates/schema/src/load_checks/sweep.rs", steps)),
         ("docs/formats.md", "spread origins", spellings("origin", "crates/schema/src/noise.rs", origins)),
         ("docs/formats.md", "arrival classes", spellings("arrival", "crates/schema/src/noise.rs", arrivals)),
+        ("docs/formats.md", "image states", spellings("state", "crates/schema/src/images.rs", images)),
+        ("docs/formats.md", "listed by", spellings("by", "crates/schema/src/images.rs", listers)),
         ("docs/formats.md", "search ends", spellings("end", "crates/schema/src/load_checks/sweep.rs", searches)),
         ("docs/formats.md", "success rules", spellings("rule", "crates/schema/src/suite.rs", successes)),
         ("docs/formats.md", "scoring rules", spellings("rule", "crates/schema/src/suite.rs", scores)),

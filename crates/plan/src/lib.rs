@@ -11,6 +11,7 @@ pub mod cost;
 pub mod dataset;
 pub mod defaults;
 pub mod estimate;
+pub mod images;
 pub mod intake;
 pub mod keys;
 pub mod knowledge;

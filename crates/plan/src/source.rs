@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use isobench_schema::assessment::{RevisionFacts, RungAnswer, RungVerdict};
 use isobench_schema::environment::{EngineKind, Rung};
 use isobench_schema::ids::{ArmId, CommitId};
+use isobench_schema::images::ImageFacts;
 
 use crate::knowledge::Knowledge;
 pub use crate::knowledge::engines::Platform;
@@ -102,6 +103,8 @@ pub struct Request<'a> {
     pub means: &'a Means,
     /// The tables.
     pub knowledge: &'a Knowledge,
+    /// What a registry said of images, if one was asked.
+    pub registry: Option<&'a ImageFacts>,
 }
 
 /// Returns every rung with its answer for each arm of a task, from the top.

@@ -126,13 +126,16 @@ fn contrast_sentence(task: &TaskJudgement, contrast: &Contrast) -> String {
         Verdict::Better | Verdict::Worse | Verdict::Trivial | Verdict::Equivalent | Verdict::Inconclusive
     ) && (judged_at(contrast).is_some() || contrast.p.is_some());
     // Numbers name the arms that they are of; a reason may be the same for several contrasts.
-    let arms = if numbers { String::new() } else { format!("{} against {}: ", arm(&contrast.of), arm(&contrast.against)) };
+    let arms =
+        if numbers { String::new() } else { format!("{} against {}: ", arm(&contrast.of), arm(&contrast.against)) };
     let word = |confirmation: &&Confirmation| [&contrast.of, &contrast.against].contains(&&confirmation.arm);
     let words: String = task
         .confirmations
         .iter()
         .filter(word)
-        .map(|confirmation| format!("; {} counts by a person's word only: {}", arm(&confirmation.arm), confirmed_by(confirmation)))
+        .map(|confirmation| {
+            format!("; {} counts by a person's word only: {}", arm(&confirmation.arm), confirmed_by(confirmation))
+        })
         .collect();
     format!("`{}`: {arms}{meaning}{guard}{words}.", contrast.verdict)
 }

@@ -7,6 +7,7 @@ pub mod explain;
 pub mod funnel;
 pub mod guide;
 pub mod html;
+pub(crate) mod images;
 pub mod json;
 mod legacy;
 pub mod lint;

@@ -1,6 +1,7 @@
 //! A judgement or a plan as GitHub-flavoured Markdown. Text from elsewhere can't become markup, a mention or a link.
 
 mod coverage;
+mod images;
 mod legacy;
 mod old_tables;
 mod plan;
@@ -12,6 +13,7 @@ use crate::view::{ArmView, ContrastView, FailureKind, FailureView, TaskView, Vie
 use crate::words::{Piece, how_to_read};
 
 pub use coverage::coverage;
+pub use images::image_audit;
 pub use legacy::legacy;
 pub use old_tables::old_tables;
 pub use plan::{funnel, plan};

@@ -49,6 +49,23 @@ pub(crate) fn gigabytes(size: f64) -> String {
     if size < 99.95 { format!("{size:.1}") } else { group(&format!("{size:.0}")) }
 }
 
+/// Returns bytes in the unit that suits them, with one decimal where they are few: kB, MB, GB and TB are powers of 1000.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let (mut unit, mut name) = (1_u128, "B");
+    for larger in ["kB", "MB", "GB", "TB"] {
+        if u128::from(bytes) < unit * 1000 {
+            break;
+        }
+        (unit, name) = (unit * 1000, larger);
+    }
+    let tenths = (u128::from(bytes) * 10 + unit / 2) / unit;
+    if unit == 1 || tenths >= 1000 {
+        let whole = (u128::from(bytes) + unit / 2) / unit;
+        return format!("{} {name}", group(&whole.to_string()));
+    }
+    format!("{}.{} {name}", tenths / 10, tenths % 10)
+}
+
 /// Puts commas between groups of three digits before the decimal point.
 fn group(text: &str) -> String {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
@@ -185,6 +202,22 @@ pub(crate) fn counted(number: impl Into<u64>, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_have_the_unit_that_suits_them() {
+        for (count, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (99_949, "99.9 kB"),
+            (99_950, "100 kB"),
+            (8_123_456_789, "8.1 GB"),
+            (2_345_678_900_000, "2.3 TB"),
+            (u64::MAX, "18,446,744 TB"),
+        ] {
+            assert_eq!(bytes(count), text, "{count}");
+        }
+    }
 
     #[test]
     fn a_count_of_millions_has_all_its_digits() {

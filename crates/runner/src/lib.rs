@@ -6,6 +6,7 @@ pub mod engine;
 pub mod environment;
 pub mod git;
 pub mod host;
+pub mod images;
 pub mod inputs;
 pub mod inventory;
 pub mod lease;

@@ -8,6 +8,7 @@ use crate::assessment::RevisionFacts;
 use crate::failure::Failure;
 use crate::format::Stored;
 use crate::ids::CommitId;
+use crate::images::ImageFacts;
 
 /// An accelerator of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +81,9 @@ pub struct Facts {
     /// The `config.json` of models, by the model's name, as far as a local folder or the hub's cache has one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model_configs: BTreeMap<String, serde_json::Value>,
+    /// What a registry said of the images of commits, if one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<ImageFacts>,
 }
 
 impl Stored for Facts {

@@ -149,6 +149,21 @@ checked_string!(
 );
 
 checked_string!(
+    /// The tag of an image in its repository.
+    ImageTag,
+    "image tag",
+    "use 1 to 128 letters, digits, `_`, `.` and `-`, starting with a letter, a digit or `_`",
+    is_image_tag
+);
+checked_string!(
+    /// The digest by which registries name a manifest, a configuration or a layer: `sha256:` and 64 lower-case digits.
+    ImageDigest,
+    "image digest",
+    "use `sha256:` and 64 lower-case hexadecimal digits",
+    |text| text.strip_prefix("sha256:").is_some_and(|digits| is_lower_hex(digits, 64))
+);
+
+checked_string!(
     /// A moment in UTC, to the second, in the one spelling whose text order is the order in time: `2024-06-25T17:30:00Z`.
     Moment,
     "moment",
@@ -168,6 +183,12 @@ fn is_moment(text: &str) -> bool {
         && within(11, 13, 0, 23)
         && within(14, 16, 0, 59)
         && within(17, 19, 0, 60)
+}
+
+fn is_image_tag(text: &str) -> bool {
+    let starts_well = text.as_bytes().first().is_some_and(|first| first.is_ascii_alphanumeric() || *first == b'_');
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    starts_well && text.len() <= 128 && text.bytes().all(plain)
 }
 
 fn is_lower_hex(text: &str, digits: usize) -> bool {
@@ -193,6 +214,29 @@ impl io::Write for Hashing {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl ImageDigest {
+    /// Returns the digest of these bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self::from(Digest::of(bytes))
+    }
+
+    /// Returns the 64 digits.
+    pub fn hex(&self) -> &str {
+        self.0.split_once(':').map_or(&self.0, |(_, hex)| hex)
+    }
+
+    /// Returns the first 12 digits, for people.
+    pub fn short(&self) -> &str {
+        self.hex().get(..12).unwrap_or(self.hex())
+    }
+}
+
+impl From<Digest> for ImageDigest {
+    fn from(digest: Digest) -> Self {
+        Self(format!("sha256:{digest}"))
     }
 }
 

@@ -18,6 +18,7 @@ pub mod facts;
 pub mod failure;
 pub mod format;
 pub mod ids;
+pub mod images;
 pub mod legacy;
 pub mod load_checks;
 pub mod load_result;

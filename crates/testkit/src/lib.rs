@@ -1,4 +1,4 @@
-//! Parts for tests only: a fake engine with fault modes, a git repository of it, and a server that tells the truth.
+//! Parts for tests only: a fake engine with fault modes, a git repository of it, a server that tells the truth, and registries of images.
 //!
 //! The fake engine is the program `isobench-fake-engine`. A test of another crate finds it with [`fake_engine_path`],
 //! after `cargo build -p isobench-testkit` (`cargo test --workspace` builds it too). It answers like an OpenAI-compatible
@@ -7,9 +7,12 @@
 //!
 //! The program `isobench-truth-server` is for tests of clients: it knows when each token left, and bends each rule of the
 //! wire as told. [`TruthServer`] runs it.
+//!
+//! [`FakeRegistry`] is a registry of images in the test's own process that lies as told, [`DockerRegistry`] Debian's real one.
 
 mod fault;
 mod path;
+mod registry;
 mod repository;
 mod speed;
 mod task;
@@ -18,6 +21,9 @@ pub mod words;
 
 pub use fault::{Fault, InvalidFaultError};
 pub use path::{fake_engine_path, truth_server_path};
+pub use registry::{
+    AskedRequest, DockerRegistry, Entry, FakeImage, FakeRegistry, Layer, RegistryFault, RegistrySettings, RegistryUser,
+};
 pub use repository::{FakeRepository, FakeRepositoryError};
 pub use speed::{InvalidSpeedError, Speed};
 pub use task::{HumanArm, TaskText};

@@ -10,6 +10,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 mod export_legacy;
 mod history;
+pub(crate) mod images;
 pub(crate) mod import;
 mod import_legacy;
 mod input;

@@ -22,7 +22,7 @@ use isobench_store::{StoreError, layout, write_together};
 
 use serde_json::json;
 
-use super::{Context, plan_for};
+use super::{Context, images, plan_for};
 use crate::args::{ChoiceArgs, KindArg, PlanArgs, PlanFormatArg};
 use crate::dataset_files::{self, OpenDatasetError};
 use crate::exit::{CommandError, Exit, WithExit as _};
@@ -65,7 +65,7 @@ fn can_run_elsewhere(plan: &Plan) -> bool {
 /// Plans a dataset for this machine.
 pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Result<(Plan, Facts), CommandError> {
     let settings = args.settings.iter().map(|text| Setting::parse(text)).collect::<Result<Vec<_>, _>>();
-    let dataset = dataset_files::open(dataset, &settings.exit(Exit::Usage)?).map_err(dataset_error)?;
+    let dataset = open(dataset, &settings.exit(Exit::Usage)?)?;
     if let Some(setting) = args.settings.first().filter(|_| !dataset.commit_tasks.is_empty()) {
         return Err(set_on_commits(setting));
     }
@@ -81,6 +81,9 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
         cancel: &AtomicBool::new(false),
     };
     let mut facts = facts::gather(&dataset, &choice, place)?;
+    if let Some(repository) = &args.commits.images {
+        facts.images = Some(images::facts(repository, &args.commits.naming, (&dataset, &facts), context)?);
+    }
     let commits = plan_for::options(&args.commits, &mut facts)?;
     let options = PlanOptions {
         seed: args.seed,
@@ -95,6 +98,11 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
     let spreads = super::noise::spreads(args, context)?;
     let plan = planner::plan(&dataset, &facts, &options, &PlanStatistics::new(spreads)).exit(Exit::Usage)?;
     Ok((plan, facts))
+}
+
+/// Reads a dataset.
+pub(crate) fn open(dataset: &Path, settings: &[Setting]) -> Result<Dataset, CommandError> {
+    dataset_files::open(dataset, settings).map_err(dataset_error)
 }
 
 /// Returns the error of a dataset that can't be read, with the next step.

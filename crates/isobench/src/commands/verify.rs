@@ -90,8 +90,11 @@ fn environments_again(args: &VerifyArgs) -> Result<Vec<Row>, CommandError> {
             let served: Served = serde_json::from_slice(&bytes).exit(Exit::Error)?;
             let named = record.environment.to_string();
             if !served.folder.iter().any(|part| part == named.as_str()) {
-                let message =
-                    format!("the evidence of `{}` is of another environment: {}", record.launch, served.folder.display());
+                let message = format!(
+                    "the evidence of `{}` is of another environment: {}",
+                    record.launch,
+                    served.folder.display()
+                );
                 rows.push(Row { severity: "damage", message });
             }
         }

@@ -155,7 +155,8 @@ fn an_altered_event_plan_or_fact_is_found() {
         fs::write(path, text).unwrap();
     }
     // The evidence of two arms under each other's names.
-    let evidence_of = |record: &LaunchRecord| format!("\"evidence\":{}", serde_json::to_string(&record.evidence).unwrap());
+    let evidence_of =
+        |record: &LaunchRecord| format!("\"evidence\":{}", serde_json::to_string(&record.evidence).unwrap());
     let records = complete_launches(&place.path("run"));
     let (one, other) = (evidence_of(&records[0]), evidence_of(&records[1]));
     let (path, text) = alter("events.jsonl", &one, "\u{1}");

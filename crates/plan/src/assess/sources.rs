@@ -58,7 +58,13 @@ impl Sources {
             touched: Some(files),
         }));
         let means = Means::on(platform(subject));
-        let request = Request { engine: subject.task.engine, arms: &arms, means: &means, knowledge: subject.knowledge };
+        let request = Request {
+            engine: subject.task.engine,
+            arms: &arms,
+            means: &means,
+            knowledge: subject.knowledge,
+            registry: subject.facts.images.as_ref(),
+        };
         let mut ladder = source::ladders(&request);
         refuse_foreign(subject, &mut ladder);
         let (environment, deviations) = source::task_environment(&request, &ladder).unzip();

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use isobench_schema::assessment::RevisionFacts;
 use isobench_schema::environment::Rung;
 use isobench_schema::ids::ArmId;
+use isobench_schema::images::ImageState;
 
 use super::native::{self, NoWheel, day};
-use super::offer::{Offer, Offers};
+use super::offer::{Offer, Offers, Serves};
 use super::{ArmSource, Images, Platform, ReleaseOverlay, Request};
 use crate::knowledge::engines::{Engine, ImageOf};
 use crate::knowledge::packages::Group;
@@ -52,6 +53,41 @@ impl Asked<'_> {
         if self.arm.touched.is_some() {
             return Offer::no(None, "an image holds a revision as it was committed, and this arm is patched");
         }
+        match self.registry_image() {
+            None => self.published_image(),
+            Some(offer) if offer.serves == Serves::Yes => offer,
+            Some(own) => {
+                // What isn't in the registry that was asked may have been published elsewhere.
+                let published = self.published_image();
+                if published.serves == Serves::Yes { published } else { own }
+            }
+        }
+    }
+
+    /// Returns what the registry that was asked offers.
+    fn registry_image(&self) -> Option<Offer> {
+        let facts = self.request.registry?;
+        let repository = &facts.repository;
+        let fact = facts.commits.get(&self.revision.commit)?;
+        let name = match (fact.state, &fact.digest) {
+            (ImageState::Present, Some(digest)) => format!("{repository}@{digest}"),
+            _ => format!("{repository}:{}", fact.tag),
+        };
+        if fact.state != ImageState::Present {
+            let reason = fact.reason.as_deref().unwrap_or("it can't be had");
+            return Some(Offer::no(Some(name), format!("`{repository}:{}`: {reason}", fact.tag)));
+        }
+        Some(match self.request.means.images {
+            Images::Unusable => {
+                let reason =
+                    format!("`{}` is there, and engines are run on the machine itself only, not from images", fact.tag);
+                Offer::no(Some(name), reason)
+            }
+            Images::Usable => Offer::yes(Some(name), format!("the image of exactly this revision, `{}`", fact.tag)),
+        })
+    }
+
+    fn published_image(&self) -> Offer {
         let committed = &self.revision.committed;
         let release = native::release_of(self.request, self.revision);
         let (layout, release) = match release {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use isobench_schema::assessment::{FactSource, RevisionFacts, RungAnswer, RungVerdict};
 use isobench_schema::deviation::DeviationKind;
 use isobench_schema::environment::{EngineKind, Python, Rung};
-use isobench_schema::ids::{AgentName, ArmId, CommitId, Moment};
+use isobench_schema::ids::{AgentName, ArmId, CommitId, ImageDigest, ImageTag, Moment};
+use isobench_schema::images::{ImageFact, ImageFacts, ImageState};
 use isobench_schema::task::TaskEnvironment;
 use proptest::prelude::*;
 
@@ -46,12 +47,20 @@ struct Case {
     human: Option<RevisionFacts>,
     touched: Option<Vec<String>>,
     means: Means,
+    registry: Option<ImageFacts>,
 }
 
 impl Case {
     fn new(baseline: RevisionFacts, human: RevisionFacts) -> Self {
         let means = Means::on(Platform::Cuda);
-        Self { engine: EngineKind::Vllm, baseline: Some(baseline), human: Some(human), touched: None, means }
+        Self {
+            engine: EngineKind::Vllm,
+            baseline: Some(baseline),
+            human: Some(human),
+            touched: None,
+            means,
+            registry: None,
+        }
     }
 
     /// A pair in the time of per-commit wheels.
@@ -87,7 +96,13 @@ impl Case {
         if let Some(touched) = &self.touched {
             arms.push(ArmSource { arm: agent(), revision: self.baseline.as_ref(), touched: Some(touched) });
         }
-        ask(&Request { engine: self.engine, arms: &arms, means: &self.means, knowledge: Knowledge::embedded() })
+        ask(&Request {
+            engine: self.engine,
+            arms: &arms,
+            means: &self.means,
+            knowledge: Knowledge::embedded(),
+            registry: self.registry.as_ref(),
+        })
     }
 
     fn ladders(&self) -> BTreeMap<ArmId, Vec<RungAnswer>> {
@@ -271,6 +286,39 @@ fn an_image_is_taken_only_where_every_arm_has_one() {
 }
 
 #[test]
+fn what_a_registry_answered_of_images_counts() {
+    let mut case = Case::with_wheels("1111");
+    let tag = |commit: &CommitId| ImageTag::new(commit.as_str()).unwrap();
+    let digest = ImageDigest::of(b"an image");
+    let there = |commit: &CommitId| ImageFact {
+        tag: tag(commit),
+        state: ImageState::Present,
+        digest: Some(digest.clone()),
+        bytes: Some(8_000_000_000),
+        reason: None,
+    };
+    let [baseline, human] = [&case.baseline, &case.human].map(|facts| facts.as_ref().unwrap().commit.clone());
+    let commits = BTreeMap::from([(baseline.clone(), there(&baseline)), (human.clone(), there(&human))]);
+    case.registry = Some(ImageFacts { repository: "docker.io/team/engine".to_owned(), commits });
+    // This program can't run them yet, and says so.
+    let unusable = answer(&case.ladders(), &ArmId::Human, Rung::Image).clone();
+    assert_eq!(unusable.artifact, Some(format!("docker.io/team/engine@{digest}")));
+    assert!(unusable.reason.ends_with("engines are run on the machine itself only, not from images"));
+    check(&case, Some(Rung::Wheel), Some(Rung::NativeTree), None);
+    case.means.images = Images::Usable;
+    check(&case, Some(Rung::Image), Some(Rung::Image), None);
+    let facts = case.registry.as_mut().unwrap();
+    let missing =
+        ImageFact { state: ImageState::Missing, digest: None, reason: Some("404".to_owned()), ..there(&human) };
+    facts.commits.insert(human.clone(), missing);
+    check(&case, Some(Rung::Wheel), Some(Rung::NativeTree), None);
+    let ladders = case.ladders();
+    let reason = &answer(&ladders, &ArmId::Human, Rung::Image).reason;
+    assert_eq!(*reason, format!("`docker.io/team/engine:{human}`: 404"));
+    assert!(answer(&ladders, &ArmId::Baseline, Rung::Image).reason.contains("not every arm has an image"));
+}
+
+#[test]
 fn nothing_is_taken_of_an_unknown_revision() {
     let mut case = Case::with_wheels("1111");
     case.human = None;
@@ -361,7 +409,7 @@ fn any_case() -> impl Strategy<Value = Case> {
     });
     (engine, any_facts('a'), any_facts('b'), touched, means).prop_map(|(engine, baseline, human, touched, means)| {
         let touched = touched.map(|files| files.into_iter().map(str::to_owned).collect());
-        Case { engine, baseline, human, touched, means }
+        Case { engine, baseline, human, touched, means, registry: None }
     })
 }
 

@@ -1,0 +1,361 @@
+//! A folder that holds images as OCI lays them out: `oci-layout`, `index.json`, and `blobs/sha256/` by digest.
+//!
+//! A blob is written beside its place and put there whole, so that what was fetched before a crash is there for the next time
+//! and nothing is there in part.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write};
+use std::path::{Path, PathBuf};
+
+use isobench_schema::ids::{Digest, ImageDigest};
+use isobench_schema::images::ImagePart;
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::Sent;
+use super::error::RegistryError;
+use super::look::ChosenImage;
+use super::manifest::{self, ImageManifest, Manifest};
+use super::platform::Platform;
+use super::reference::Target;
+use super::registry::{FetchedManifest, Registry};
+
+/// What stands in `oci-layout`.
+const LAYOUT: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
+/// The annotation that names a tag.
+const NAME_ANNOTATION: &str = "org.opencontainers.image.ref.name";
+/// The longest `index.json` that is read, in bytes.
+const LONGEST_INDEX: u64 = 16 << 20;
+/// How files begin that aren't whole yet.
+const PART: &str = ".part-";
+/// The file whose lock says that somebody writes.
+const LOCK: &str = ".lock";
+/// The kind of a manifest where nothing says it.
+const IMAGE_KIND: &str = "application/vnd.oci.image.manifest.v1+json";
+
+/// A folder of images.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    folder: PathBuf,
+}
+
+/// What was fetched or sent, and what was there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// The manifest's digest.
+    pub digest: ImageDigest,
+    /// Blobs that were moved.
+    pub blobs: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Blobs that were there.
+    pub blobs_there: u64,
+    /// Their bytes.
+    pub bytes_there: u64,
+}
+
+/// Who is told how a fetch or a push goes on: a blob, and how much of it came.
+pub type Progress<'p> = &'p dyn Fn(&ImagePart, u64);
+
+impl Layout {
+    /// Opens a folder, and makes it if it isn't there.
+    ///
+    /// # Errors
+    /// Returns an error if it can't be made, or holds something else.
+    pub fn create(folder: &Path) -> Result<Self, RegistryError> {
+        let layout = Self { folder: folder.to_owned() };
+        let mark = folder.join("oci-layout");
+        fs::create_dir_all(folder).map_err(|source| broken("make the folder", folder, source))?;
+        if !mark.is_file() {
+            layout.is_empty()?;
+            write_whole(&mark, LAYOUT.as_bytes())?;
+        }
+        let blobs = layout.folder.join("blobs/sha256");
+        fs::create_dir_all(&blobs).map_err(|source| broken("make the folder", &blobs, source))?;
+        Ok(layout)
+    }
+
+    /// Checks that nothing of anybody else's is in the folder.
+    fn is_empty(&self) -> Result<(), RegistryError> {
+        let failed = |source| broken("read", &self.folder, source);
+        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            if !name.to_string_lossy().starts_with(PART) {
+                let why = format!("it holds `{}`, and no image", name.display());
+                return Err(RegistryError::Layout { path: self.folder.clone(), why });
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a folder that is there.
+    ///
+    /// # Errors
+    /// Returns an error if it isn't one of images.
+    pub fn open(folder: &Path) -> Result<Self, RegistryError> {
+        let mark = folder.join("oci-layout");
+        if !mark.is_file() {
+            let why = "it has no file `oci-layout`".to_owned();
+            return Err(RegistryError::Layout { path: folder.to_owned(), why });
+        }
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    /// Fetches an image whole; what is there already isn't fetched again. None if the registry has no such image.
+    ///
+    /// # Errors
+    /// Returns an error if it can't be fetched whole or isn't what its digests say; what came whole until then stays.
+    pub fn pull(
+        &self,
+        registry: &Registry,
+        target: &Target,
+        platform: &Platform,
+        progress: Progress<'_>,
+    ) -> Result<Option<Moved>, RegistryError> {
+        let _lock = self.lock()?;
+        self.sweep()?;
+        let Some(image) = registry.image(target, platform)? else { return Ok(None) };
+        if image.manifest.has_foreign_layers {
+            let address = registry.manifest_address(target)?.to_string();
+            let why = "layers of it lie elsewhere, and nothing is fetched from where a manifest says".to_owned();
+            return Err(RegistryError::NotARegistry { address, why });
+        }
+        let mut moved = Moved::none(&image.fetched.digest);
+        for part in parts(&image.manifest) {
+            if self.has(part)? {
+                moved.there(part);
+            } else {
+                self.fetch(registry, part, progress)?;
+                moved.moved(part);
+            }
+        }
+        self.keep(&image, target)?;
+        Ok(Some(moved))
+    }
+
+    /// Sends an image of this folder: every blob that the registry lacks, and then the manifest, which is read back.
+    ///
+    /// # Errors
+    /// Returns an error if the folder lacks something or the registry can't take it. What was sent until then needn't be sent
+    /// again.
+    pub fn push(
+        &self,
+        registry: &Registry,
+        from: &Target,
+        to: &Target,
+        progress: Progress<'_>,
+    ) -> Result<Moved, RegistryError> {
+        let fetched = self.manifest(from)?;
+        let path = self.blob_path(&fetched.digest);
+        let manifest = match fetched.read() {
+            Ok(Manifest::Image(manifest)) => manifest,
+            Ok(Manifest::List(_)) => {
+                let why = "it is a list of images by platform, and one image is asked for".to_owned();
+                return Err(RegistryError::Layout { path, why });
+            }
+            Err(why) => return Err(RegistryError::Layout { path, why }),
+        };
+        let mut moved = Moved::none(&fetched.digest);
+        for part in parts(&manifest) {
+            let path = self.blob_path(&part.digest);
+            if !self.has(part)? {
+                let why = "it isn't there, or isn't what its name says".to_owned();
+                return Err(RegistryError::Layout { path, why });
+            }
+            let file = File::open(&path).map_err(|source| broken("read", &path, source))?;
+            match registry.push_blob(part, &file)? {
+                Sent::Whole => moved.moved(part),
+                Sent::AlreadyThere => moved.there(part),
+            }
+            progress(part, part.bytes);
+        }
+        registry.push_manifest(to, &fetched)?;
+        Ok(moved)
+    }
+
+    /// Lets nobody else write here for as long as what is returned lives.
+    fn lock(&self) -> Result<File, RegistryError> {
+        let path = self.folder.join(LOCK);
+        let file = File::create(&path).map_err(|source| broken("write", &path, source))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(file),
+            Err(Errno::WOULDBLOCK) => {
+                let why = "another process is fetching into it".to_owned();
+                Err(RegistryError::Layout { path: self.folder.clone(), why })
+            }
+            Err(error) => Err(broken("lock", &path, error.into())),
+        }
+    }
+
+    /// Removes what a fetch that was killed left in part.
+    fn sweep(&self) -> Result<(), RegistryError> {
+        let folder = self.folder.join("blobs/sha256");
+        let failed = |source| broken("read", &folder, source);
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_name().to_string_lossy().starts_with(PART) {
+                fs::remove_file(entry.path()).map_err(|source| broken("remove", &entry.path(), source))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the manifest that the folder has under a tag or digest.
+    fn manifest(&self, target: &Target) -> Result<FetchedManifest, RegistryError> {
+        let path = self.folder.join("index.json");
+        let index = self.index()?;
+        let entries = index.get("manifests").and_then(Value::as_array).cloned().unwrap_or_default();
+        let wanted = target.to_string();
+        let is_wanted = |entry: &&Value| {
+            let name = entry.get("annotations").and_then(|all| all.get(NAME_ANNOTATION)).and_then(Value::as_str);
+            name == Some(&wanted) || entry.get("digest").and_then(Value::as_str) == Some(&wanted)
+        };
+        let malformed = |why: String| RegistryError::Layout { path: path.clone(), why };
+        let entry = entries.iter().find(is_wanted).ok_or_else(|| malformed(format!("it has no image `{wanted}`")))?;
+        let digest = entry.get("digest").and_then(Value::as_str).unwrap_or_default();
+        let digest = ImageDigest::new(digest).map_err(|error| malformed(error.to_string()))?;
+        let path = self.blob_path(&digest);
+        let bytes = fs::read(&path).map_err(|source| broken("read", &path, source))?;
+        if ImageDigest::of(&bytes) != digest {
+            return Err(RegistryError::Layout { path, why: "it isn't what its name says".to_owned() });
+        }
+        let kind = entry.get("mediaType").and_then(Value::as_str).unwrap_or(IMAGE_KIND).to_owned();
+        Ok(FetchedManifest { digest, content_type: kind, bytes })
+    }
+
+    /// Writes an image's manifest, and its name into the index.
+    fn keep(&self, image: &ChosenImage, target: &Target) -> Result<(), RegistryError> {
+        let ChosenImage { fetched, .. } = image;
+        write_whole(&self.blob_path(&fetched.digest), &fetched.bytes)?;
+        let path = self.folder.join("index.json");
+        let mut index = self.index()?;
+        let name = target.to_string();
+        let kind = kind_of(fetched);
+        let entry = json!({
+            "mediaType": kind,
+            "digest": fetched.digest.as_str(),
+            "size": fetched.bytes.len(),
+            "annotations": { NAME_ANNOTATION: name },
+        });
+        let malformed = || RegistryError::Layout { path: path.clone(), why: "it has no list `manifests`".to_owned() };
+        let entries = index.get_mut("manifests").and_then(Value::as_array_mut).ok_or_else(malformed)?;
+        entries.retain(|entry| {
+            entry.get("annotations").and_then(|all| all.get(NAME_ANNOTATION)).and_then(Value::as_str) != Some(&name)
+        });
+        entries.push(entry);
+        let mut text = serde_json::to_vec_pretty(&index).expect("JSON values are written as JSON");
+        text.push(b'\n');
+        write_whole(&path, &text)
+    }
+
+    /// Returns `index.json`, or an empty one.
+    fn index(&self) -> Result<Value, RegistryError> {
+        let path = self.folder.join("index.json");
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(json!({ "schemaVersion": 2, "manifests": [] }));
+            }
+            Err(source) => return Err(broken("read", &path, source)),
+        };
+        let mut bytes = Vec::new();
+        file.take(LONGEST_INDEX).read_to_end(&mut bytes).map_err(|source| broken("read", &path, source))?;
+        serde_json::from_slice(&bytes)
+            .map_err(|error| RegistryError::Layout { path, why: format!("it isn't read: {error}") })
+    }
+
+    /// Returns where a blob stands.
+    pub fn blob_path(&self, digest: &ImageDigest) -> PathBuf {
+        self.folder.join("blobs/sha256").join(digest.hex())
+    }
+
+    /// Returns whether a blob is there as its digest says. One that isn't is removed.
+    fn has(&self, part: &ImagePart) -> Result<bool, RegistryError> {
+        let path = self.blob_path(&part.digest);
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(source) => return Err(broken("read", &path, source)),
+        };
+        let mut hasher = Sha256::new();
+        let mut chunk = vec![0_u8; 1 << 18];
+        loop {
+            let read = file.read(&mut chunk).map_err(|source| broken("read", &path, source))?;
+            if read == 0 {
+                break;
+            }
+            hasher.update(chunk.get(..read).unwrap_or_default());
+        }
+        Ok(ImageDigest::from(Digest::finish(hasher)) == part.digest)
+    }
+
+    fn fetch(&self, registry: &Registry, part: &ImagePart, progress: Progress<'_>) -> Result<(), RegistryError> {
+        let path = self.blob_path(&part.digest);
+        let folder = path.parent().unwrap_or(&self.folder);
+        let failed = |source| broken("write", &path, source);
+        let mut beside = beside(folder).map_err(failed)?;
+        registry.blob(part, beside.as_file_mut(), &|got| progress(part, got))?;
+        beside.as_file().sync_all().map_err(failed)?;
+        beside.persist(&path).map_err(|error| failed(error.error))?;
+        sync_folder(folder)
+    }
+}
+
+/// Returns the kind that a manifest says of itself, or else what the registry says.
+fn kind_of(fetched: &FetchedManifest) -> String {
+    let own: Option<Value> = serde_json::from_slice(&fetched.bytes).ok();
+    let own = own.and_then(|own| own.get("mediaType").and_then(Value::as_str).map(str::to_owned));
+    let said = Some(fetched.content_type.clone()).filter(|said| manifest::ACCEPT.contains(said.as_str()));
+    own.or(said).unwrap_or_else(|| IMAGE_KIND.to_owned())
+}
+
+/// Returns the configuration and each layer once.
+fn parts(manifest: &ImageManifest) -> Vec<&ImagePart> {
+    let mut parts: Vec<&ImagePart> = Vec::new();
+    for part in std::iter::once(&manifest.config).chain(&manifest.layers) {
+        if !parts.iter().any(|known| known.digest == part.digest) {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+impl Moved {
+    fn none(digest: &ImageDigest) -> Self {
+        Self { digest: digest.clone(), blobs: 0, bytes: 0, blobs_there: 0, bytes_there: 0 }
+    }
+
+    fn moved(&mut self, part: &ImagePart) {
+        self.blobs += 1;
+        self.bytes = self.bytes.saturating_add(part.bytes);
+    }
+
+    fn there(&mut self, part: &ImagePart) {
+        self.blobs_there += 1;
+        self.bytes_there = self.bytes_there.saturating_add(part.bytes);
+    }
+}
+
+fn broken(what: &'static str, path: &Path, source: io::Error) -> RegistryError {
+    RegistryError::Folder { what, path: path.to_owned(), source }
+}
+
+/// Makes a file that is put into its place when it is whole.
+fn beside(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new().prefix(PART).tempfile_in(folder)
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RegistryError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let failed = |source| broken("write", path, source);
+    let mut beside = beside(folder).map_err(failed)?;
+    beside.write_all(bytes).and_then(|()| beside.as_file().sync_all()).map_err(failed)?;
+    beside.persist(path).map_err(|error| failed(error.error))?;
+    sync_folder(folder)
+}
+
+fn sync_folder(folder: &Path) -> Result<(), RegistryError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|source| broken("write", folder, source))
+}
