@@ -8,6 +8,7 @@ use crate::assessment::RevisionFacts;
 use crate::failure::Failure;
 use crate::format::Stored;
 use crate::ids::CommitId;
+use crate::input::FoundInput;
 
 /// An accelerator of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +81,9 @@ pub struct Facts {
     /// The `config.json` of models, by the model's name, as far as a local folder or the hub's cache has one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model_configs: BTreeMap<String, serde_json::Value>,
+    /// Repositories of a hub that tasks name, as `KIND OWNER/NAME@REVISION`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hub: BTreeMap<String, FoundInput>,
 }
 
 impl Stored for Facts {

@@ -7,8 +7,11 @@
 //!
 //! The program `isobench-truth-server` is for tests of clients: it knows when each token left, and bends each rule of the
 //! wire as told. [`TruthServer`] runs it.
+//!
+//! [`FakeHub`] is a hub of models and datasets on loopback that goes wrong as told ([`HubFault`]).
 
 mod fault;
+mod hub;
 mod path;
 mod repository;
 mod speed;
@@ -17,6 +20,7 @@ mod truth;
 pub mod words;
 
 pub use fault::{Fault, InvalidFaultError};
+pub use hub::{FakeHub, HubFault, HubFile, HubRequest};
 pub use path::{fake_engine_path, truth_server_path};
 pub use repository::{FakeRepository, FakeRepositoryError};
 pub use speed::{InvalidSpeedError, Speed};
