@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use isobench_schema::ids::{ArmId, TaskId};
 
 use crate::design_args::{BudgetArgs, DesignArgs};
+use crate::disk_args::{DiskArgs, EnvironmentsArgs};
 use crate::images_args::{ImagesArgs, NamingArgs};
 use crate::load_args::LoadArgs;
 use crate::noise_args::NoiseArgs;
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     Load(Box<LoadArgs>),
     /// Say which images of commits a registry has; fetch and send images.
     Images(Box<ImagesArgs>),
+    /// List, prove or remove what the cache holds: environments, virtual environments and inputs.
+    Environments(EnvironmentsArgs),
     /// Say what this machine lacks.
     Doctor,
     /// List the runs in a folder.
@@ -129,6 +132,8 @@ pub(crate) struct ChoiceArgs {
     /// The folder of environments, shared by runs.
     #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
     pub(crate) cache: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) disk: DiskArgs,
     /// The library of spreads, which forecasts are made by; by default `noise.jsonl` in the folder of environments.
     #[arg(long, value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
@@ -162,9 +167,14 @@ pub(crate) struct CommitArgs {
     /// Read the commits of an engine from this clone, such as `vllm=DIR` (repeatable).
     #[arg(long = "clone", value_name = "ENGINE=DIR")]
     pub(crate) clones: Vec<String>,
-    /// Read `ORG/NAME/config.json` of models from this folder, before the hub's cache (repeatable).
+    /// Take models from this folder, which holds them as `OWNER/NAME`, before the hub's cache and the hub (repeatable); of a
+    /// commit's model its `config.json` is enough to plan with.
     #[arg(long = "models", value_name = "DIR")]
     pub(crate) models: Vec<PathBuf>,
+    /// Let the hub be asked for the models, tokenizers and dataset files that commits name; those of a `task.toml` are asked
+    /// for anyway.
+    #[arg(long)]
+    pub(crate) hub: bool,
     /// Set deadlines by how long the launches of the same tasks took in this run (repeatable).
     #[arg(long = "history", value_name = "RUN")]
     pub(crate) history: Vec<PathBuf>,
@@ -199,7 +209,12 @@ pub(crate) enum KindArg {
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// A folder of tasks, a JSONL file, or one `task.toml`.
-    pub(crate) dataset: PathBuf,
+    #[arg(required_unless_present = "from")]
+    pub(crate) dataset: Option<PathBuf>,
+    /// Make a new plan of this run's plan: of the tasks whose failures have a cause that a recipe mends, with the recipe on
+    /// every arm.
+    #[arg(long, value_name = "RUN", conflicts_with = "dataset")]
+    pub(crate) from: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) choice: ChoiceArgs,
     /// Write `plan.json` and `facts.json` to this folder, for `isobench run DIR`; without it nothing is written.
@@ -289,6 +304,8 @@ pub(crate) struct BlockArgs {
     /// The folder of environments, shared by runs.
     #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
     pub(crate) cache: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) disk: DiskArgs,
 }
 
 /// Arguments of `judge`.

@@ -1,6 +1,7 @@
 //! What a plan must know of the world: the machine, the revisions, the inputs.
 
 mod commits;
+mod inputs_on_hub;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use isobench_plan::choose::{Choice, inputs_needed, revisions_needed};
 use isobench_plan::dataset::Dataset;
 use isobench_runner::environment::PrepareContext;
 use isobench_runner::git::Repository;
+use isobench_runner::inputs::Hub;
 use isobench_runner::{inputs, inventory};
 use isobench_schema::facts::{Facts, Host, ResolvedRevision};
 
@@ -33,6 +35,10 @@ pub(crate) struct Where<'a> {
     pub(crate) terminal: Terminal,
     /// Folders of models' configs.
     pub(crate) models: &'a [PathBuf],
+    /// Where inputs are looked for.
+    pub(crate) hub: &'a Hub,
+    /// Whether the hub is asked for what commits name.
+    pub(crate) ask_for_commits: bool,
     /// Set when the command is interrupted.
     pub(crate) cancel: &'a AtomicBool,
 }
@@ -69,6 +75,7 @@ pub(crate) fn gather(dataset: &Dataset, choice: &Choice, place: Where<'_>) -> Re
         let digest = inputs::digest(Path::new(&path)).exit(Exit::Machine)?;
         facts.inputs.insert(path, digest.map(String::from));
     }
+    inputs_on_hub::gather(dataset, choice, (place, &context), &mut facts)?;
     commits::gather(dataset, place, &context, &mut facts)?;
     Ok(facts)
 }

@@ -7,6 +7,7 @@ mod coordinator;
 mod dataset_files;
 mod demo;
 mod design_args;
+mod disk_args;
 mod evidence;
 mod exit;
 mod facts;
@@ -104,6 +105,7 @@ fn run(command: Command, rows: &[FlagRow], context: commands::Context) -> Result
         Command::Load(args) if args.explain_flags => commands::load_explain::run(rows, context),
         Command::Load(args) => commands::load::run(&args, context),
         Command::Images(args) => commands::images::run(&args, context),
+        Command::Environments(args) => commands::environments::run(&args, context),
         Command::Doctor => commands::doctor::run(context),
         Command::Runs(args) => commands::runs::run(&args, context),
         Command::Compare(args) => commands::compare::run(&args, context),

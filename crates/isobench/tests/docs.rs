@@ -13,6 +13,7 @@ use std::process::Command;
 use isobench_plan::intake::columns::COLUMNS;
 use isobench_plan::keys::{KeyDefault, task_keys};
 use isobench_runner::environment::Manifest;
+use isobench_runner::inputs::InputRecord;
 use isobench_schema::block::{BlockComplete, BlockSpec};
 use isobench_schema::check::{Check, CheckUnit};
 use isobench_schema::commit_task::{CommitTask, DatasetHeader, RowFormat};
@@ -56,6 +57,9 @@ status out. An error names the object it is about, then its causes, then the nex
 | variable | meaning |
 | --- | --- |
 | `ISOBENCH_CACHE` | the folder of environments, where `--cache` isn't given; else `isobench` in the user's cache folder |
+| `ISOBENCH_DISK_FLOOR` | the room in GiB that runs leave on the disk of the cache, where `--disk-floor` isn't given; else 1 |
+| `HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_HUB_CACHE`, `HF_HOME` | the hub, whether it isn't to be asked, and its library's cache on this machine |
+| `HF_TOKEN`, `HF_TOKEN_PATH` | the hub's token, or a file that holds it; it is sent to the hub alone and recorded nowhere |
 | `ISOBENCH_LEASES` | the folder of device leases; `/tmp/isobench-leases` if unset, the same for all users of the machine |
 | `DOCKER_CONFIG` | the folder of Docker's `config.json`, whose credentials registries are asked with; else `.docker` in the home folder |
 | `NO_COLOR` | if set and not empty, data isn't coloured unless `--color always` is given |
@@ -221,6 +225,11 @@ fn formats() -> String {
                 format::tag::<Manifest>(),
                 "`manifest.json` of an entry of the cache",
                 "every file of an environment, with its digest",
+            ),
+            row(
+                format::tag::<InputRecord>(),
+                "`manifest.json` of an input in the cache",
+                "every file of a model, tokenizer or dataset, with its hash and its place",
             ),
         ],
     )

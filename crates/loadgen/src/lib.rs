@@ -10,6 +10,7 @@ pub mod answer;
 pub mod cancel;
 pub mod client;
 pub mod clock;
+pub mod counting;
 pub mod gauge;
 pub mod get;
 pub mod http;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use isobench_schema::environment::{EnvironmentSpec, Patch, Python, Rung, Source, Venv};
-use isobench_schema::ids::{ArmId, CommitId, EnvironmentId};
+use isobench_schema::ids::{AgentName, ArmId, CommitId, EnvironmentId};
 use isobench_schema::plan::{PlannedArm, PlannedContrast};
 use isobench_schema::task::Task;
 
@@ -108,6 +108,14 @@ pub(crate) fn contrasts(arms: &[PlannedArm]) -> Vec<PlannedContrast> {
         contrasts.extend(agents().map(|of| PlannedContrast { of: of.clone(), against: ArmId::Human }));
     }
     contrasts
+}
+
+/// Returns an agent with an empty patch: the baseline's environment.
+pub(crate) fn negative_control(arms: &[PlannedArm], name: &str) -> Option<PlannedArm> {
+    let arm = ArmId::Agent(AgentName::new(name).ok()?);
+    let baseline = arms.iter().find(|planned| planned.arm == ArmId::Baseline)?;
+    let is_free = !arms.iter().any(|planned| planned.arm == arm);
+    is_free.then(|| PlannedArm { arm, environment: baseline.environment.clone() })
 }
 
 #[cfg(test)]

@@ -210,5 +210,5 @@ pub fn inputs_needed(dataset: &Dataset, choice: &Choice) -> Vec<String> {
 /// Returns the absolute paths of the files and folders that a task's launches read.
 pub(crate) fn input_paths(task: &Task) -> impl Iterator<Item = &str> {
     let model = task.server.model.as_str();
-    std::iter::once(model).filter(|path| path.starts_with('/'))
+    std::iter::once(model).filter(|path| path.starts_with('/')).chain(task.inputs.paths())
 }

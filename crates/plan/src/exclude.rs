@@ -73,15 +73,14 @@ pub(crate) fn tools(task: &Task, host: &Host) -> Option<Why> {
 
 /// Returns the digests of a task's inputs by path, or why one is missing.
 pub(crate) fn inputs(task: &Task, facts: &Facts) -> Result<BTreeMap<String, String>, Why> {
+    let missing = |path: &str, what: &str| {
+        let key = if path == task.server.model { "server.model" } else { "workload" };
+        Err((ExclusionReason::InputMissing, format!("`{path}`, which `{key}` names, {what}")))
+    };
     let digest = |path: &str| match facts.inputs.get(path) {
         Some(Some(digest)) => Ok((path.to_owned(), digest.clone())),
-        Some(None) => {
-            Err((ExclusionReason::InputMissing, format!("`{path}`, which `server.model` names, does not exist")))
-        }
-        None => {
-            let message = format!("`{path}`, which `server.model` names, was not looked up for these facts");
-            Err((ExclusionReason::InputMissing, message))
-        }
+        Some(None) => missing(path, "does not exist"),
+        None => missing(path, "was not looked up for these facts"),
     };
     choose::input_paths(task).map(digest).collect()
 }

@@ -89,6 +89,7 @@ fn server() -> Vec<KeyDoc> {
         row("server.pass-environment", TextList, value("[]"), "Names of variables that the engine gets from the environment of isobench, such as a token."),
         row("server.health", Text, quoted(defaults::HEALTH), "The path that answers 200 when the engine is ready."),
         row("server.model", Text, Required, "The model: a folder relative to the task's file if it exists there or starts with `./` or `../`, else a name."),
+        row("server.model-revision", Text, KeyDefault::Value("`main` where the model is fetched".to_owned()), "The branch, tag or commit of a model on the hub. With it, and for `vllm` and `sglang` wherever the engine may not ask the network, a model named `OWNER/NAME` is fetched before the first block."),
         row("server.served-model-name", Text, KeyDefault::Value("`server.model` as written".to_owned()), "The name under which the model is served; requests name it."),
         row("server.allow-network", Switch, value(false), "Whether the engine may ask the network: a deviation."),
     ]
@@ -96,7 +97,7 @@ fn server() -> Vec<KeyDoc> {
 
 fn workload() -> Vec<KeyDoc> {
     use KeyDefault::{Absent, Required};
-    use KeyKind::{AnyMap, Number, Switch, Table};
+    use KeyKind::{AnyMap, Number, Switch, Table, Text};
     vec![
         row("workload", Table, Absent, "What the engine is loaded with."),
         row("workload.kind", one_of(WorkloadKind::ALL, WorkloadKind::as_str), Required, "The kind of benchmark."),
@@ -110,6 +111,8 @@ fn workload() -> Vec<KeyDoc> {
         row("workload.probes.count", ANY, value(defaults::PROBES.count), "How many before and how many after; 0 turns the output check off, a deviation."),
         row("workload.probes.output-tokens", ONE_OR_MORE, value(defaults::PROBES.output_tokens), "Tokens asked of each probe."),
         row("workload.counter", one_of(TokenCounter::ALL, TokenCounter::as_str), KeyDefault::Value("\"token-ids\" for `vllm`, \"whitespace\" for `generic`".to_owned()), "How the client counts the tokens of an answer."),
+        row("workload.tokenizer", Text, KeyDefault::Value("the model's own, where one is needed".to_owned()), "The tokenizer that the client counts and makes prompts with: a `tokenizer.json` or a folder that holds one, relative to the task's file if it exists there or starts with `./` or `../`, else a repository on the hub."),
+        row("workload.tokenizer-revision", Text, quoted("main"), "The branch, tag or commit of a tokenizer on the hub."),
         row("workload.max-in-flight", ONE_OR_MORE, Absent, "The most requests under way where they have times of their own; one whose time has come waits, which counts in its latency."),
         row("workload.extra-body", AnyMap, value("{}"), "Further fields of each request's body, sent as they are."),
     ]
@@ -119,7 +122,7 @@ fn arrival_and_prompts() -> Vec<KeyDoc> {
     use KeyDefault::{Absent, Required, RequiredHere};
     use KeyKind::{Number, Table, TableList};
     let arrivals = KeyKind::OneOf(vec!["closed", "open", "constant", "stages", "bursts", "all-at-once"]);
-    let prompts = KeyKind::OneOf(vec!["words", "token-ids"]);
+    let prompts = KeyKind::OneOf(vec!["words", "token-ids", "dataset"]);
     vec![
         row("workload.arrival", Table, KeyDefault::Value("`all-at-once` for `throughput`, `closed` with concurrency 1 for `latency`, required for `serving`".to_owned()), "When requests are sent."),
         row("workload.arrival.kind", arrivals, RequiredHere, "`closed`: so many under way at any time; at times of their own: `open` with random gaps, `constant` with equal ones, `stages` of changing rates, `bursts`; `all-at-once`."),
@@ -134,10 +137,15 @@ fn arrival_and_prompts() -> Vec<KeyDoc> {
         row("workload.arrival.size", ONE_OR_MORE, RequiredHere, "For `bursts`: requests at the same moment."),
         row("workload.arrival.period-s", Number(NumberRange::Positive), RequiredHere, "For `bursts`: seconds from burst to burst."),
         row("workload.prompts", Table, Required, "Where prompts come from."),
-        row("workload.prompts.kind", prompts, RequiredHere, "`words`: seeded random words; `token-ids`: seeded random token ids, sent as ids."),
-        row("workload.prompts.input-tokens", ONE_OR_MORE, RequiredHere, "The length of each prompt, in words or token ids."),
+        row("workload.prompts.kind", prompts, RequiredHere, "`words`: seeded random words; `token-ids`: seeded random token ids, sent as ids; `dataset`: those of a dataset that `isobench load` knows, such as `sharegpt`."),
+        row("workload.prompts.input-tokens", ONE_OR_MORE, RequiredHere, "For `words` and `token-ids`: the length of each prompt."),
         row("workload.prompts.vocabulary-size", ONE_OR_MORE, RequiredHere, "For `token-ids`: ids are drawn below this one."),
         row("workload.prompts.first-id", ANY, value(defaults::FIRST_TOKEN_ID), "For `token-ids`: the lowest id that is drawn, above the special tokens."),
+        row("workload.prompts.name", KeyKind::Text, RequiredHere, "For `dataset`: its name, such as `random`, `sharegpt`, `custom` or `sonnet`."),
+        row("workload.prompts.file", KeyKind::Text, Absent, "For `dataset`: its file, relative to the task's file; with `repository` the file's path there."),
+        row("workload.prompts.repository", KeyKind::Text, Absent, "For `dataset`: the dataset's repository on the hub that holds the file, `OWNER/NAME`."),
+        row("workload.prompts.revision", KeyKind::Text, quoted("main"), "For `dataset`: the branch, tag or commit of that repository."),
+        row("workload.prompts.options", KeyKind::OptionMap, value("{}"), "For `dataset`: its options by the names that `isobench load --dataset-option` takes."),
     ]
 }
 

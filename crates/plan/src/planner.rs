@@ -10,10 +10,9 @@ use isobench_schema::environment::Isolation;
 use isobench_schema::facts::Facts;
 use isobench_schema::format;
 use isobench_schema::ids::{AgentName, ArmId, Digest, TaskId};
+use isobench_schema::input::PlannedInput;
 use isobench_schema::order::{self, derive_seed};
-use isobench_schema::plan::{
-    Design, Exclusion, ExclusionReason, Look, Plan, PlannedArm, PlannedTask, Sentinel, Spending,
-};
+use isobench_schema::plan::{Design, Exclusion, ExclusionReason, Look, Plan, PlannedTask, Sentinel, Spending};
 use isobench_schema::task::Task;
 use isobench_schema::tool::ToolKind;
 use isobench_schema::units::Seconds;
@@ -25,7 +24,7 @@ use crate::choose::{self, Choice, ChooseError, Selection, Selector};
 use crate::dataset::Dataset;
 use crate::knowledge::Knowledge;
 use crate::statistics::Statistics;
-use crate::{defaults, deviations, estimate, exclude};
+use crate::{defaults, deviations, estimate, exclude, inputs};
 
 /// What a plan is made with, besides the dataset and the facts.
 #[derive(Debug, Clone, PartialEq)]
@@ -273,7 +272,8 @@ impl Planning<'_> {
             self.exclusions.push(exclude::task(id, why));
             return Ok(None);
         }
-        let inputs = match exclude::inputs(task, self.facts) {
+        let found = exclude::inputs(task, self.facts);
+        let inputs = match found.and_then(|paths| Ok((paths, inputs::planned(task, self.facts)?))) {
             Ok(inputs) => inputs,
             Err(why) => {
                 self.exclusions.push(exclude::task(id, why));
@@ -396,12 +396,13 @@ impl Planning<'_> {
         built: Arms,
         (not_run, commits): (Vec<ArmId>, &Commits),
         mut deviations: Vec<Deviation>,
-        inputs: BTreeMap<String, String>,
+        (mut inputs, fetched): (BTreeMap<String, String>, Vec<PlannedInput>),
     ) -> Result<PlannedTask, PlanError> {
         let task = self.task;
+        inputs.extend(fetched.iter().map(|input| (input.name(), input.digest.to_string())));
         let Arms { mut arms, environments } = built;
         if self.options.design.negative_control {
-            arms.extend(negative_control(&arms));
+            arms.extend(arms::negative_control(&arms, NEGATIVE_CONTROL));
         }
         let design = self.design(arms.len())?;
         deviations.extend(deviations::of_task(task, &design, commits));
@@ -419,9 +420,12 @@ impl Planning<'_> {
             estimate_s: design.min_window_s,
             design,
             limits: task.limits,
-            requirements: task.requirements.clone(),
+            requirements: inputs::requirements(task, &fetched),
             deviations,
             inputs,
+            sources: task.inputs.clone(),
+            fetched,
+            recipes: task.recipes.clone(),
             forecast: None,
         };
         planned.estimate_s = estimate::of_task(&planned);
@@ -476,14 +480,6 @@ impl Planning<'_> {
         })?;
         Some(Sentinel { arm: ArmId::Agent(name), every })
     }
-}
-
-/// Returns an agent with an empty patch: the baseline's environment.
-fn negative_control(arms: &[PlannedArm]) -> Option<PlannedArm> {
-    let arm = ArmId::Agent(AgentName::new(NEGATIVE_CONTROL).ok()?);
-    let baseline = arms.iter().find(|planned| planned.arm == ArmId::Baseline)?;
-    let is_free = !arms.iter().any(|planned| planned.arm == arm);
-    is_free.then(|| PlannedArm { arm, environment: baseline.environment.clone() })
 }
 
 /// Returns the chosen agents that have no patch.

@@ -335,6 +335,9 @@ impl Progress {
             min_window_s: task.design.min_window_s,
             limits: task.limits,
             inputs: task.inputs.clone(),
+            sources: task.sources.clone(),
+            fetched: task.fetched.clone(),
+            recipes: task.recipes.clone(),
             isolation: plan.isolation,
             allow_unisolated: plan.allow_unisolated,
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use isobench_schema::environment::{EngineKind, PackageAlias, Patch, Python, Venv};
 use isobench_schema::ids::{AgentName, InvalidIdError, Revision, TaskId};
+use isobench_schema::input::TaskInputs;
 use isobench_schema::measurement::{Direction, MetricName};
 use isobench_schema::task::{
     AgentPatch, DesignSpec, Limits, MetricSpec, OptionValue, Requirements, ServerSpec, Task, TaskEnvironment,
@@ -13,7 +14,7 @@ use isobench_schema::units::Seconds;
 use crate::dataset::Files;
 use crate::node::{Node, NodeValue};
 use crate::shape::Finding;
-use crate::{checks, defaults, nearest, paths, shape, typed_workload};
+use crate::{checks, defaults, nearest, paths, shape, typed_inputs, typed_workload};
 
 /// Where a task stands, which decides what its paths mean.
 #[derive(Clone, Copy)]
@@ -47,7 +48,7 @@ pub(crate) fn task(root: &Node, surroundings: Surroundings<'_>) -> Result<Task, 
 /// A task under construction. Its values have the kinds that the table of keys gives them.
 pub(crate) struct Draft<'n> {
     pub(crate) root: &'n Node,
-    surroundings: Surroundings<'n>,
+    pub(crate) surroundings: Surroundings<'n>,
     findings: Vec<Finding>,
 }
 
@@ -135,6 +136,10 @@ fn whole_task(draft: &mut Draft<'_>) -> Option<Task> {
     let metric = metric(draft);
     let limits = limits(draft);
     let min_window_s = draft.number("design.min-window-s").and_then(Seconds::new);
+    let inputs = match (&server, &workload) {
+        (Some(server), Some(workload)) => typed_inputs::inputs(draft, engine, server, workload),
+        (_, _) => TaskInputs::default(),
+    };
     Some(Task {
         id: id?,
         title: draft.text("title").map(str::to_owned),
@@ -158,6 +163,8 @@ fn whole_task(draft: &mut Draft<'_>) -> Option<Task> {
             memory_gib: draft.number("requirements.memory-gib"),
             disk_gib: draft.number("requirements.disk-gib"),
         },
+        inputs,
+        recipes: Vec::new(),
     })
 }
 
@@ -281,14 +288,14 @@ fn server(draft: &mut Draft<'_>) -> Option<ServerSpec> {
 ///
 /// A path is what starts with `/`, `./` or `../`, and whatever exists beside the task's file: `org/model` is a name as long
 /// as there is no such folder.
-fn model(surroundings: Surroundings<'_>, written: &str) -> String {
+pub(crate) fn model(surroundings: Surroundings<'_>, written: &str) -> String {
     let Surroundings { files, base, folder } = surroundings;
     let says_so = ["/", "./", "../"].iter().any(|start| written.starts_with(start));
     let exists = || paths::inside(folder, written).is_some_and(|path| files.kind(&path).is_some());
     if says_so || exists() { paths::absolute(base, folder, written) } else { written.to_owned() }
 }
 
-fn option(node: &Node) -> Option<OptionValue> {
+pub(crate) fn option(node: &Node) -> Option<OptionValue> {
     match &node.value {
         NodeValue::Switch(value) => Some(OptionValue::Switch(*value)),
         NodeValue::Whole(value) => Some(OptionValue::Whole(*value)),

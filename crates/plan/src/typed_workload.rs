@@ -6,7 +6,7 @@ use isobench_schema::workload::{Api, Probes, Prompts, TokenCounter, Workload, Wo
 use crate::defaults;
 use crate::node::Node;
 use crate::typed::Draft;
-use crate::typed_arrival;
+use crate::{typed_arrival, typed_inputs};
 
 /// Returns the workload, or `None` after noting what is wrong.
 pub(crate) fn workload(draft: &mut Draft<'_>, engine: EngineKind) -> Option<Workload> {
@@ -44,11 +44,16 @@ fn prompts(draft: &mut Draft<'_>) -> Option<Prompts> {
         draft.missing("workload.prompts.kind");
         return None;
     };
+    if name == "dataset" {
+        only(draft, PATH, name, &["kind", "name", "file", "repository", "revision", "options"]);
+        return typed_inputs::prompts(draft);
+    }
     let input_tokens = draft.needed_whole("workload.prompts.input-tokens");
     if name == "words" {
         only(draft, PATH, name, &["kind", "input-tokens"]);
         return Some(Prompts::Words { input_tokens: input_tokens? });
     }
+    only(draft, PATH, name, &["kind", "input-tokens", "vocabulary-size", "first-id"]);
     let vocabulary_size = draft.needed_whole("workload.prompts.vocabulary-size")?;
     let first_id = draft.whole("workload.prompts.first-id").unwrap_or(defaults::FIRST_TOKEN_ID);
     if first_id >= vocabulary_size {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use isobench_loadgen::schedule::{Resources, ScheduleError, Schedules};
+use isobench_loadgen::schedule::ScheduleError;
 use isobench_schema::block::{BlockLaunch, BlockSpec};
 use isobench_schema::check::Check;
 use isobench_schema::comparability::ComparabilityKey;
@@ -22,7 +22,9 @@ use crate::host::client_thread::Scheduling;
 use crate::host::reaper::{self, Reaper, UnkillableError};
 use crate::host::removal;
 use crate::host::shared_folders::LAUNCH_PREFIX;
+use crate::inputs::Hub;
 use crate::launch::{self, Folders, LaunchContext};
+use crate::launch_inputs;
 use crate::lease::{Lease, LeaseError};
 use crate::sink::{Sink, SinkError};
 
@@ -40,6 +42,8 @@ pub struct BlockContext<'a> {
     pub cache: &'a Path,
     /// The trees that the run's environments have had.
     pub trees: &'a KnownTrees,
+    /// Where inputs are taken from.
+    pub hub: &'a Hub,
     /// A folder for what only lives as long as a launch.
     pub scratch: &'a Path,
     /// What every process of the run is marked with; unique to the run on this machine.
@@ -148,8 +152,7 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
     };
     let [cache, scratch, leases] = [absolute(context.cache)?, absolute(context.scratch)?, absolute(context.leases)?];
     let context = &BlockContext { cache: &cache, scratch: &scratch, leases: &leases, ..context.clone() };
-    let schedules =
-        Schedules::new(&spec.workload, spec.prompt_seed, &Resources::default()).map_err(RunBlockError::Workload)?;
+    let ready = launch_inputs::ready(spec, context, sink)?;
     let reaper = Reaper::new(context.marker).map_err(RunBlockError::Reaper)?;
     let device = if context.host.devices.is_empty() { "cpu" } else { "gpu" };
     let mut lease = take_lease(context, device, sink)?;
@@ -161,9 +164,10 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
             drop(lease.take());
             lease = take_lease(context, device, sink)?;
         }
-        let context = LaunchContext { spec, planned, position, schedules: &schedules, block: context, reaper: &reaper };
+        let context = LaunchContext { spec, planned, position, ready: &ready, block: context, reaper: &reaper };
         let cancelled = context.block.cancel.load(Ordering::Relaxed);
-        let record = match (&lease, cancelled, &planned.settled) {
+        let settled = planned.settled.as_ref().or(ready.schedules.as_ref().err());
+        let record = match (&lease, cancelled, settled) {
             (None, ..) | (_, true, _) => launch::unlaunched(&context, launch, Outcome::Interrupted),
             (_, _, Some(failure)) => launch::unlaunched(&context, launch, Outcome::Failed { failure: failure.clone() }),
             (Some(lease), false, None) => {

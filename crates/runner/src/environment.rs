@@ -7,7 +7,7 @@ pub mod patch;
 pub mod proof;
 
 mod build;
-mod cache;
+pub(crate) mod cache;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod known;
@@ -15,6 +15,8 @@ pub(crate) mod lock;
 mod manifest;
 mod overlay;
 mod prepare;
+mod prove_again;
+pub(crate) mod recipes;
 pub(crate) mod remove;
 pub(crate) mod safe_path;
 #[cfg(test)]
@@ -36,6 +38,8 @@ pub use cache::evict;
 pub use known::{KnownTrees, prepare_known};
 pub use manifest::{Entry, Manifest, OverlayNote};
 pub use prepare::{Prepared, prepare};
+pub(crate) use prove_again::prove_record;
+pub use venv::VenvRecord;
 
 /// Where and how long an environment may be prepared.
 #[derive(Debug, Clone, Copy)]
@@ -122,6 +126,20 @@ pub enum EnvironmentError {
     /// A record can't be written as JSON.
     #[error("failed to write the record of an environment")]
     Json(#[from] serde_json::Error),
+    /// The disk has too little room.
+    #[error(
+        "the disk of `{path}` has {free} bytes left, and {needed} more are needed above the floor of {floor} bytes, also without all that no run uses"
+    )]
+    NoRoom {
+        /// The cache.
+        path: PathBuf,
+        /// Bytes that are needed.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that must stay free.
+        floor: u64,
+    },
 }
 
 impl EnvironmentError {
@@ -149,6 +167,7 @@ impl EnvironmentError {
                 | RunCommandError::Watch { source, .. },
             ) => source,
             Self::Json(_) | Self::Unkillable(_) => return false,
+            Self::NoRoom { .. } => return true,
         };
         matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }

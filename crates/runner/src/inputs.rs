@@ -1,4 +1,27 @@
-//! Files and folders that a task names, such as models: their digests.
+//! Inputs: models, tokenizers and dataset files, on this machine or on a hub, and their digests.
+//!
+//! A repository of a hub at a revision is looked up when a plan is made ([`Hub::find`]): in folders that were named, on the
+//! hub, in the hub's cache on this machine, or in what the hub said before. When a block is about to run its files are put
+//! into the content-addressed cache ([`Hub::ensure`]), each verified by its hash.
+
+mod address;
+#[cfg(test)]
+mod disk_tests;
+mod fetch;
+mod hash;
+mod held;
+mod here;
+mod http;
+mod hub;
+#[cfg(test)]
+mod tests;
+mod token;
+
+pub use held::{Held, InputRecord, Told};
+pub(crate) use held::{inputs_folder, prove_input};
+pub use http::Patience;
+pub use hub::{AskHub, Hub, HubSettings, Wanted};
+pub use token::TokenReference;
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -61,7 +84,7 @@ pub(crate) fn of_file(path: &Path) -> io::Result<Digest> {
 }
 
 #[cfg(test)]
-mod tests {
+mod digest_tests {
     use super::*;
 
     #[test]

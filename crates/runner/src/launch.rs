@@ -10,7 +10,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use isobench_loadgen::schedule::Schedules;
 use isobench_loadgen::target::Target;
 use isobench_schema::block::{BlockLaunch, BlockSpec};
 use isobench_schema::check::Check;
@@ -26,6 +25,7 @@ use serde::Serialize;
 
 use crate::block::{BlockContext, RunBlockError};
 use crate::command::clean_environment;
+use crate::disk::Room;
 use crate::engine::{self, Serve};
 use crate::environment::{self, PrepareContext, Prepared, proof};
 use crate::host::network_trap::NetworkTrap;
@@ -33,6 +33,7 @@ use crate::host::process_table;
 use crate::host::reaper::{self, Reaper};
 use crate::host::shared_folders::Snapshot;
 use crate::inventory::device_watch;
+use crate::launch_inputs::Ready;
 use crate::live;
 use crate::load::{self, Load, Notes};
 use crate::server::{self, Server, Start};
@@ -47,8 +48,8 @@ pub(crate) struct LaunchContext<'a> {
     pub(crate) planned: &'a BlockLaunch,
     /// Its position in the block, from 0.
     pub(crate) position: u32,
-    /// What is sent.
-    pub(crate) schedules: &'a Schedules,
+    /// What is sent, and the inputs on this machine.
+    pub(crate) ready: &'a Ready,
     /// The machine.
     pub(crate) block: &'a BlockContext<'a>,
     /// The owner of the run's processes.
@@ -215,14 +216,22 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
         cancel: context.block.cancel,
         reaper: Some(context.reaper),
     };
+    let room = Room { cache: context.block.cache, floor_bytes: context.block.hub.settings().floor_bytes };
+    // How much an environment takes is known when it is there.
+    room.ensure(0, &prepare).map_err(RunBlockError::Prepare)?;
     let prepared = environment::prepare_known(&context.planned.environment, &prepare, context.block.trees);
     let prepared = match prepared.map_err(RunBlockError::Prepare)? {
         Ok(prepared) => prepared,
         Err(failure) => return Ok(Err(failure)),
     };
+    prepared.note_use(&context.spec.run);
     progress.packages = prepared.packages().to_vec();
     let proven = proof::prove_static(&prepared, &context.planned.environment, &prepare);
-    let proven = match proven.map_err(RunBlockError::Prepare)? {
+    let proven = proven.map_err(RunBlockError::Prepare)?.and_then(|proven| {
+        let recipes = environment::recipes::prove(&context.spec.recipes, &prepared)?;
+        Ok(StaticProof { recipes, ..proven })
+    });
+    let proven = match proven {
         Ok(proven) => proven,
         Err(failure) => return Ok(Err(failure)),
     };
@@ -253,6 +262,10 @@ fn serve_and_measure(
     sink: &mut dyn Sink,
 ) -> Measured {
     let LaunchContext { spec, block, .. } = *context;
+    let schedules = match &context.ready.schedules {
+        Ok(schedules) => schedules,
+        Err(failure) => return Ok(Err(failure.clone())),
+    };
     let trap = write(progress.folder, |_| NetworkTrap::open())?;
     let port = write(progress.folder, |_| server::free_port())?;
     let caches = progress.folder.join("caches");
@@ -264,6 +277,7 @@ fn serve_and_measure(
         host: server::HOST,
         port,
         caches: &caches,
+        folders: &context.ready.inputs.folders,
     };
     let command = match engine::command(spec.engine, &serve) {
         Ok(command) => command,
@@ -312,10 +326,12 @@ fn serve_and_measure(
         folder: tree,
         tree,
         proven: arm.proven,
+        recipes: &spec.recipes,
     };
     let load = Load {
         spec,
-        schedules: context.schedules,
+        schedules,
+        counting: &context.ready.inputs.counting,
         block,
         launch: progress.launch,
         folder: progress.folder,
@@ -447,8 +463,14 @@ fn key(context: &LaunchContext<'_>, packages: &[String]) -> ComparabilityKey {
         (KeyField::Caches, "cold: private to the launch".to_owned()),
     ]);
     let recipes = context.planned.environment.recipes();
-    if !packages.is_empty() || !recipes.is_empty() {
-        key.insert(KeyField::Recipes, digest(Digest::of_json(&(packages, recipes))));
+    match (&spec.recipes, packages.is_empty() && recipes.is_empty()) {
+        (applied, true) if applied.is_empty() => {}
+        (applied, false) if applied.is_empty() => {
+            key.insert(KeyField::Recipes, digest(Digest::of_json(&(packages, recipes))));
+        }
+        (applied, _) => {
+            key.insert(KeyField::Recipes, digest(Digest::of_json(&(packages, recipes, applied))));
+        }
     }
     if !devices.is_empty() {
         key.insert(KeyField::Device, devices.join(", "));

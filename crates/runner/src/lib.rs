@@ -1,7 +1,10 @@
 //! Makes things happen: environments, servers, load and blocks of launches.
 
 pub mod block;
+pub mod cache_entries;
+pub mod cache_use;
 pub mod command;
+pub mod disk;
 pub mod engine;
 pub mod environment;
 pub mod git;
@@ -15,7 +18,9 @@ pub mod sink;
 
 mod caches;
 mod elsewhere;
+mod https;
 mod launch;
+mod launch_inputs;
 mod live;
 mod load;
 mod log_evidence;

@@ -9,7 +9,9 @@ use isobench_schema::check::Check;
 use isobench_schema::environment::{LiveProof, StaticProof};
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::Digest;
+use isobench_schema::recipe::{AppliedRecipe, RecipeChange};
 
+use crate::environment::recipes::without_effect;
 use crate::host::process_table;
 use crate::inputs::of_file;
 
@@ -28,6 +30,8 @@ pub(crate) struct Expected<'a> {
     pub(crate) tree: &'a Path,
     /// What was proven before the launch.
     pub(crate) proven: &'a StaticProof,
+    /// Recipes, some of which only show here.
+    pub(crate) recipes: &'a [AppliedRecipe],
 }
 
 /// Variables whose change would change which code runs.
@@ -59,6 +63,7 @@ pub(crate) fn prove(expected: &Expected<'_>) -> Result<LiveProof, Failure> {
             return Err(differs(process, "environ", &show(planned), &show(found)));
         }
     }
+    let recipes = recipes(expected, &environment)?;
     let (mapped, mapped_elsewhere) = libraries(expected)?;
     Ok(LiveProof {
         process,
@@ -68,7 +73,45 @@ pub(crate) fn prove(expected: &Expected<'_>) -> Result<LiveProof, Failure> {
         mapped_elsewhere,
         environment: environment.into_keys().collect(),
         claimed_version: None,
+        recipes,
     })
+}
+
+/// Reads back the variables and options that recipes give the engine, from the process itself.
+fn recipes(
+    expected: &Expected<'_>,
+    environment: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, Failure> {
+    let mut found = BTreeMap::new();
+    for AppliedRecipe { id, change, .. } in expected.recipes {
+        let (is_there, text) = match change {
+            RecipeChange::Variable { name, value } => {
+                let has = environment.get(name);
+                let shown = has.map_or_else(|| format!("no {name}"), |has| format!("{name}={has}"));
+                (has == Some(value), format!("the process has {shown}"))
+            }
+            RecipeChange::Option { name, value } => {
+                let words = command_line(expected.process).ok_or_else(|| vanished(expected.process))?;
+                let option = format!("--{name}");
+                let is_there = words.windows(2).any(|pair| pair == [option.as_str(), value.as_str()]);
+                let shown = if is_there { format!("{option} {value}") } else { format!("no {option} {value}") };
+                (is_there, format!("the process was started with {shown}"))
+            }
+            RecipeChange::Package { .. } | RecipeChange::NoPackage { .. } | RecipeChange::Module { .. } => continue,
+        };
+        if !is_there {
+            return Err(without_effect(id, &text, Check::LiveProof));
+        }
+        found.insert(id.clone(), text);
+    }
+    Ok(found)
+}
+
+/// Returns the words that a process was started with.
+fn command_line(process: u32) -> Option<Vec<String>> {
+    let bytes = fs::read(format!("/proc/{process}/cmdline")).ok()?;
+    let words = bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    Some(words.collect())
 }
 
 /// Checks that two proofs of one launch are of one process that runs one program.
@@ -200,6 +243,7 @@ mod tests {
             folder: folder.path(),
             tree: folder.path(),
             proven: &StaticProof::default(),
+            recipes: &[],
         });
         match (found, expected) {
             (Ok(proof), Ok(())) => assert_eq!(proof.executable, sleep.to_string_lossy()),

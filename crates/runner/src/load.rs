@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use isobench_loadgen::cancel::{Cancel, StopCause};
 use isobench_loadgen::client::{Client, LoadError, LoadOptions};
 use isobench_loadgen::clock::Clock;
+use isobench_loadgen::counting::Counting;
 use isobench_loadgen::get::get;
 use isobench_loadgen::record::RecordWriter;
 use isobench_loadgen::schedule::Schedules;
@@ -42,6 +43,8 @@ const VERSION_PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Load<'a> {
     pub(crate) spec: &'a BlockSpec,
     pub(crate) schedules: &'a Schedules,
+    /// Counts tokens where the model's tokenizer does it.
+    pub(crate) counting: &'a Counting,
     /// The machine.
     pub(crate) block: &'a BlockContext<'a>,
     pub(crate) launch: &'a LaunchId,
@@ -193,7 +196,9 @@ impl Session<'_> {
         let mut telling = Vec::new();
         let mut death = None;
         let result = {
-            let take = |record: RequestRecord| {
+            let counting = self.load.counting;
+            let take = |mut record: RequestRecord| {
+                counting.count(&mut record)?;
                 let written = writer.write(&record);
                 if record.failure.is_some() || record.index == 0 {
                     telling.push(record);

@@ -9,7 +9,9 @@ use crate::event::{BlockEnd, EventKind};
 use crate::failure::Failure;
 use crate::format::Stored;
 use crate::ids::{ArmId, BlockId};
+use crate::input::{PlannedInput, TaskInputs};
 use crate::outcome::LaunchRecord;
+use crate::recipe::AppliedRecipe;
 use crate::task::{Limits, MetricSpec, ServerSpec};
 use crate::units::Seconds;
 use crate::workload::Workload;
@@ -51,9 +53,18 @@ pub struct BlockSpec {
     pub min_window_s: Seconds,
     /// Deadlines and bounds.
     pub limits: Limits,
-    /// Digests of the inputs by path, part of the comparability key.
+    /// Digests of the inputs by path or by name, part of the comparability key.
     #[serde(default)]
     pub inputs: BTreeMap<String, String>,
+    /// Where a tokenizer and a dataset's file are taken from.
+    #[serde(default, skip_serializing_if = "TaskInputs::is_empty")]
+    pub sources: TaskInputs,
+    /// Inputs from a hub, with every file that is needed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fetched: Vec<PlannedInput>,
+    /// Recipes of the table that are in every arm, part of the comparability key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recipes: Vec<AppliedRecipe>,
     /// How far the measured code must be kept from the rest of the machine.
     pub isolation: Isolation,
     /// Whether agent patches may run without isolation.

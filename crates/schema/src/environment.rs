@@ -291,6 +291,9 @@ pub struct StaticProof {
     pub python_version: Option<String>,
     /// Installed packages with versions, sorted, of a virtual environment.
     pub packages: Vec<String>,
+    /// What was read back of each recipe, by its id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub recipes: BTreeMap<String, String>,
 }
 
 /// What the operating system says of the running engine.
@@ -311,6 +314,9 @@ pub struct LiveProof {
     pub environment: Vec<String>,
     /// What the engine itself reports; a claim.
     pub claimed_version: Option<String>,
+    /// What the process shows of each recipe that sets a variable or an option, by its id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub recipes: BTreeMap<String, String>,
 }
 
 #[cfg(test)]

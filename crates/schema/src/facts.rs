@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::format::Stored;
 use crate::ids::CommitId;
 use crate::images::ImageFacts;
+use crate::input::FoundInput;
 
 /// An accelerator of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +85,9 @@ pub struct Facts {
     /// What a registry said of the images of commits, if one was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<ImageFacts>,
+    /// Repositories of a hub that tasks name, as `KIND OWNER/NAME@REVISION`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hub: BTreeMap<String, FoundInput>,
 }
 
 impl Stored for Facts {

@@ -96,6 +96,16 @@ spelt_enum!(
         ToolMissing = "tool-missing",
         /// A package can't be fetched or installed.
         PackageInstallFailed = "package-install-failed",
+        /// The hub gives the repository only to those whom its owner has granted access, and no token of such a one was given.
+        ModelGated = "model-gated",
+        /// There is no such model, revision or file, neither on this machine nor on the hub, or it is private.
+        ModelNotFound = "model-not-found",
+        /// There is no such dataset, or its file isn't there or doesn't give the requests that are asked for.
+        DatasetMissing = "dataset-missing",
+        /// The hub can't be asked: it doesn't answer, or isn't to be asked.
+        HubOffline = "hub-offline",
+        /// A file of an input isn't what its hash says, also when it is fetched again.
+        InputDamaged = "input-damaged",
         // build
         /// A build command failed.
         BuildFailed = "build-failed",
@@ -206,6 +216,11 @@ impl FailureClass {
             Self::RepositoryUnavailable
             | Self::ToolMissing
             | Self::PackageInstallFailed
+            | Self::ModelGated
+            | Self::ModelNotFound
+            | Self::DatasetMissing
+            | Self::HubOffline
+            | Self::InputDamaged
             | Self::PortOwnedByOther
             | Self::EvidenceUnreadable
             | Self::Drift

@@ -10,8 +10,10 @@ use crate::environment::{EngineKind, EnvironmentSpec, Isolation};
 use crate::failure::spelt_enum;
 use crate::format::{self, Stored};
 use crate::ids::{ArmId, Digest, EnvironmentId, TaskId};
+use crate::input::{PlannedInput, TaskInputs};
 use crate::noise::KnownSpread;
 use crate::order::{self, derive_seed};
+use crate::recipe::AppliedRecipe;
 use crate::task::{Limits, MetricSpec, Requirements, ServerSpec};
 use crate::units::Seconds;
 use crate::workload::Workload;
@@ -208,9 +210,18 @@ pub struct PlannedTask {
     pub requirements: Requirements,
     /// Differences from what the task asks.
     pub deviations: Vec<Deviation>,
-    /// Digests of the inputs (models and the like) by path.
+    /// Digests of the inputs (models and the like) by path or by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, String>,
+    /// Where a tokenizer and a dataset's file are taken from.
+    #[serde(default, skip_serializing_if = "TaskInputs::is_empty")]
+    pub sources: TaskInputs,
+    /// Inputs from a hub, with every file that is needed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fetched: Vec<PlannedInput>,
+    /// Recipes of the table that are in every arm, part of the comparability key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recipes: Vec<AppliedRecipe>,
     /// Estimated time for all blocks.
     pub estimate_s: Seconds,
     /// What the design finds in the noise that is known of the task, if any is.

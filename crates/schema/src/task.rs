@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::{EngineKind, Patch, Python};
 use crate::ids::{AgentName, Revision, TaskId};
+use crate::input::TaskInputs;
 use crate::measurement::{Direction, MetricName};
+use crate::recipe::AppliedRecipe;
 use crate::units::Seconds;
 use crate::workload::Workload;
 
@@ -209,4 +211,10 @@ pub struct Task {
     pub limits: Limits,
     /// What a launch needs of a machine.
     pub requirements: Requirements,
+    /// What is fetched or read before a launch: a model on a hub, a tokenizer, a dataset's file.
+    #[serde(default, skip_serializing_if = "TaskInputs::is_empty")]
+    pub inputs: TaskInputs,
+    /// Recipes of the table that are in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recipes: Vec<AppliedRecipe>,
 }

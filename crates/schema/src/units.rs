@@ -83,6 +83,19 @@ impl fmt::Display for Millis {
     }
 }
 
+/// Returns a size for people, in powers of 1000 with one decimal.
+pub fn size_text(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 4] =
+        [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
+    match UNITS.into_iter().find(|(_, factor)| bytes >= *factor) {
+        Some((unit, factor)) => {
+            let tenths = bytes / (factor / 10);
+            format!("{}.{} {unit}", tenths / 10, tenths % 10)
+        }
+        None => format!("{bytes} bytes"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

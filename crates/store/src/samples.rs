@@ -9,6 +9,7 @@ use isobench_schema::event::{BlockEnd, EventKind};
 use isobench_schema::facts::Facts;
 use isobench_schema::format;
 use isobench_schema::ids::{ArmId, BlockId, CommitId, Digest, LaunchId, RunId, TaskId};
+use isobench_schema::input::TaskInputs;
 use isobench_schema::measurement::{Direction, MetricName};
 use isobench_schema::order;
 use isobench_schema::outcome::{Artifact, LaunchRecord, Outcome, Timeline};
@@ -60,6 +61,9 @@ pub(crate) fn plan() -> Plan {
         requirements: Requirements::default(),
         deviations: Vec::new(),
         inputs: BTreeMap::new(),
+        sources: TaskInputs::default(),
+        fetched: Vec::new(),
+        recipes: Vec::new(),
         estimate_s: seconds(1.0 / 3.0),
         forecast: None,
     };
@@ -135,6 +139,9 @@ pub(crate) fn block_spec(block: u32, attempt: u32) -> BlockSpec {
         min_window_s: seconds(0.1),
         limits: limits(),
         inputs: BTreeMap::new(),
+        sources: TaskInputs::default(),
+        fetched: Vec::new(),
+        recipes: Vec::new(),
         isolation: Isolation::None,
         allow_unisolated: true,
     }

@@ -9,8 +9,10 @@
 //! wire as told. [`TruthServer`] runs it.
 //!
 //! [`FakeRegistry`] is a registry of images in the test's own process that lies as told, [`DockerRegistry`] Debian's real one.
+//! [`FakeHub`] is a hub of models and datasets on loopback that goes wrong as told ([`HubFault`]).
 
 mod fault;
+mod hub;
 mod path;
 mod registry;
 mod repository;
@@ -20,6 +22,7 @@ mod truth;
 pub mod words;
 
 pub use fault::{Fault, InvalidFaultError};
+pub use hub::{FakeHub, HubFault, HubFile, HubRequest};
 pub use path::{fake_engine_path, truth_server_path};
 pub use registry::{
     AskedRequest, DockerRegistry, Entry, FakeImage, FakeRegistry, Layer, RegistryFault, RegistrySettings, RegistryUser,

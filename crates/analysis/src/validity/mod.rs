@@ -31,12 +31,16 @@ use isobench_schema::measurement::{Measurement, MetricName};
 use isobench_schema::plan::PlannedTask;
 use isobench_schema::task::{Limits, MetricSpec};
 use isobench_schema::units::Seconds;
-use isobench_schema::workload::{Api, Arrival, Prompts, Workload};
+use isobench_schema::workload::{Api, Arrival, Prompts, TokenCounter, Workload};
 
 use crate::measure::{Sample, Samples, evidence_line};
 
 /// The default shortest window in seconds. A plan that asks for less deviates.
 pub const DEFAULT_MIN_WINDOW_S: f64 = 30.0;
+
+/// By how much counts of a tokenizer may differ from the server's: text that is tokenised again needn't give the same
+/// tokens.
+pub const TOKENIZER_TOLERANCE: f64 = 0.02;
 
 /// Lines of evidence that a finding shows.
 const EVIDENCE_LINES: usize = 5;
@@ -101,7 +105,7 @@ impl LaunchRules {
             requests: workload.requests,
             probes: workload.probes.count,
             exact_length: workload.ignore_eos,
-            count_tolerance: 0.0,
+            count_tolerance: if workload.counter == TokenCounter::Tokenizer { TOKENIZER_TOLERANCE } else { 0.0 },
             arrival: workload.arrival.clone(),
             failed_requests: limits.failed_requests,
             min_window_s,

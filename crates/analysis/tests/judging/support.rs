@@ -15,6 +15,7 @@ use isobench_schema::confirmation::Confirmations;
 use isobench_schema::environment::{EngineKind, Isolation};
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::ids::{ArmId, BlockId, Digest, LaunchId, RunId, TaskId};
+use isobench_schema::input::TaskInputs;
 use isobench_schema::measurement::{DEFINITION, Measurement, MetricName, RequestCounts};
 use isobench_schema::order;
 use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline};
@@ -85,6 +86,9 @@ pub(crate) fn task(name: &str, arms: &[&str], blocks: u32) -> PlannedTask {
         requirements: Requirements::default(),
         deviations: Vec::new(),
         inputs: BTreeMap::new(),
+        sources: TaskInputs::default(),
+        fetched: Vec::new(),
+        recipes: Vec::new(),
         estimate_s: seconds(1.0),
         forecast: None,
     }
@@ -268,6 +272,9 @@ pub(crate) fn spec(task: &PlannedTask, attempt: &Attempt) -> BlockSpec {
         min_window_s: task.design.min_window_s,
         limits: task.limits,
         inputs: task.inputs.clone(),
+        sources: TaskInputs::default(),
+        fetched: Vec::new(),
+        recipes: Vec::new(),
         isolation: Isolation::None,
         allow_unisolated: true,
     }

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &BlockArgs, context: Context) -> Result<Exit, CommandErr
         context.terminal.status(&format!("`{}` is complete already", spec.id));
         return Ok(Exit::Success);
     }
-    let machine = super::machine(super::cache_folder(args.cache.as_ref())?)?;
+    let machine = super::machine(super::cache_folder(args.cache.as_ref())?, &args.disk)?;
     let cancel = interrupt::flag().exit(Exit::Machine)?;
     if !store.has_begun() {
         let order = spec.launches.iter().map(|launch| launch.arm.clone()).collect();
@@ -46,6 +46,7 @@ pub(crate) fn run(args: &BlockArgs, context: Context) -> Result<Exit, CommandErr
         program: &machine.program,
         cache: &machine.cache,
         trees: &KnownTrees::default(),
+        hub: &machine.hub,
         scratch: &scratch,
         marker: &marker,
         scheduling: machine.scheduling,

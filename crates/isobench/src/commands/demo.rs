@@ -12,6 +12,7 @@ use super::{Context, plan, run};
 use crate::args::{ChoiceArgs, CommitArgs, DemoArgs};
 use crate::demo::{self, Size, calibrate};
 use crate::design_args::DesignArgs;
+use crate::disk_args::DiskArgs;
 use crate::evidence;
 use crate::exit::{CommandError, Exit, WithExit as _};
 
@@ -30,12 +31,13 @@ pub(crate) fn run(args: &DemoArgs, context: Context) -> Result<Exit, CommandErro
         context.terminal.status(&format!("the demo's dataset is in {}", dataset.display()));
         return Ok(Exit::Success);
     }
+    let machine = super::machine(cache.clone(), &DiskArgs::default())?;
     let end = if args.out.join(layout::EVENTS).is_file() {
-        run::resume(&args.out, cache, &Budget::default(), context)?
+        run::resume(&args.out, &machine, &Budget::default(), context)?
     } else {
         let (plan, facts) = plan::make(&dataset, &choice(&cache), context)?;
         let run = RunId::new("demo").exit(Exit::Error)?;
-        run::start(&args.out, (&run, &plan, &facts), cache, &Budget::default(), context)?
+        run::start(&args.out, (&run, &plan, &facts), &machine, &Budget::default(), context)?
     };
     match end {
         Exit::Success | Exit::SomeFailed => check(&args.out, context),
@@ -55,6 +57,7 @@ pub(crate) fn choice(cache: &Path) -> ChoiceArgs {
         allow_unisolated: true,
         against_itself: false,
         library: None,
+        disk: DiskArgs::default(),
         design: DesignArgs::default(),
         commits: CommitArgs::default(),
         cache: Some(cache.to_owned()),

@@ -161,8 +161,9 @@ fn reason_means(reason: ExclusionReason) -> &'static str {
              `isobench doctor` lists what is there and how to get the rest."
         }
         ExclusionReason::InputMissing => {
-            "A file or folder that the task names, such as the model of `server.model`, isn't on this machine or can't be read. \
-             Put it there, or name another with `--set`, which is a deviation."
+            "A file, a folder or a repository of the hub that the task names, such as the model of `server.model`, can't be had: \
+             it isn't there, access wasn't granted, or the hub can't be asked. The message has the class; \
+             docs/guides/inputs.md says what to do. Or name another with `--set`, which is a deviation."
         }
         ExclusionReason::Contradiction => {
             "Two things that the task asks for can't both hold. The message names them; one has to be edited in the dataset."
@@ -173,9 +174,10 @@ fn reason_means(reason: ExclusionReason) -> &'static str {
              their fixes."
         }
         ExclusionReason::ClientLacks => {
-            "The task can be measured, but not yet by isobench's own client within a run: it draws prompts from a dataset of \
-             texts, and counts tokens where the server doesn't send their ids, only with the model's tokenizer, which a run \
-             isn't given yet. Give a command with random prompts, or leave the task out; `isobench load` can do both."
+            "The task can be measured, but isobench's own client lacks something for it: it draws prompts from a dataset of \
+             texts, and counts tokens where the server doesn't send their ids, only with the model's tokenizer and the \
+             dataset's file. Name a folder of models with `--models DIR`, or let the hub be asked with `--hub`; \
+             docs/guides/inputs.md says where they are looked for."
         }
         ExclusionReason::IsolationMissing => {
             "Agent patches are strangers' programs, and this machine's launches aren't isolated. Read `docs/security.md`, and \

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod confirm;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod environments;
 pub(crate) mod explain;
 pub(crate) mod export;
 mod export_legacy;
@@ -29,13 +30,16 @@ pub(crate) mod runs;
 pub(crate) mod verify;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use isobench_runner::host::client_thread::Scheduling;
+use isobench_runner::inputs::{Hub, HubSettings};
 use isobench_runner::{inventory, lease};
 use isobench_store::StoreError;
 use serde::Serialize;
 
 use crate::coordinator::Machine;
+use crate::disk_args::DiskArgs;
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::terminal::Terminal;
 
@@ -99,12 +103,19 @@ pub(crate) fn cache_folder(given: Option<&PathBuf>) -> Result<PathBuf, CommandEr
     std::fs::canonicalize(&folder).map_err(failed)
 }
 
+/// Returns where inputs are taken from: as the hub's own library would be told, with the room that is left on the disk.
+pub(crate) fn hub_settings(disk: &DiskArgs) -> HubSettings {
+    let settings = HubSettings::from_variables(&|name: &str| std::env::var(name).ok());
+    HubSettings { floor_bytes: disk.floor_bytes(), ..settings }
+}
+
 /// Returns what runs need of this machine.
 ///
 /// # Errors
 /// Returns an error if this program's own path can't be found.
-pub(crate) fn machine(cache: PathBuf) -> Result<Machine, CommandError> {
+pub(crate) fn machine(cache: PathBuf, disk: &DiskArgs) -> Result<Machine, CommandError> {
     let program = std::env::current_exe().exit(Exit::Machine)?;
     let host = inventory::host(&[&cache]);
-    Ok(Machine { program, cache, scheduling: Scheduling::available(), leases: lease::folder(), host })
+    let hub = Arc::new(Hub::new(hub_settings(disk)));
+    Ok(Machine { program, cache, scheduling: Scheduling::available(), leases: lease::folder(), host, hub })
 }

@@ -1,5 +1,6 @@
 //! `isobench plan`: what would run, on what, and at what cost.
 
+mod from;
 mod named;
 
 use std::fs;
@@ -11,6 +12,7 @@ use isobench_plan::dataset::Dataset;
 use isobench_plan::planner::{self, PlanOptions};
 use isobench_plan::setting::Setting;
 use isobench_report::{html, markdown, terminal as report};
+use isobench_runner::inputs::{Hub, HubSettings};
 use isobench_schema::assessment::Standing;
 use isobench_schema::environment::Isolation;
 use isobench_schema::facts::Facts;
@@ -31,7 +33,14 @@ use crate::statistics::PlanStatistics;
 
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs, context: Context) -> Result<Exit, CommandError> {
-    let (plan, facts) = make(&args.dataset, &args.choice, context)?;
+    let (plan, facts) = match (&args.from, &args.dataset) {
+        (Some(run), _) => from::repaired(run, context)?,
+        (None, Some(dataset)) => make(dataset, &args.choice, context)?,
+        (None, None) => {
+            let message = "neither a dataset nor a run is named";
+            return Err(CommandError::new(Exit::Usage, message).hint("name a dataset, or `--from RUN`"));
+        }
+    };
     if let Some(out) = args.out.as_ref().filter(|_| !args.dry_run) {
         if out.join(layout::EVENTS).exists() {
             let message = format!("`{}` holds a run, and its plan is part of its record", out.display());
@@ -73,8 +82,12 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
     let cache = super::cache_folder(args.cache.as_ref())?;
     context.terminal.status("looking at this machine and at the revisions");
     let clones = Clones::parse(&args.commits.clones)?;
+    let settings = HubSettings { folders: args.commits.models.clone(), ..super::hub_settings(&args.disk) };
+    let hub = Hub::new(settings);
     let place = Where {
         cache: &cache,
+        hub: &hub,
+        ask_for_commits: args.commits.hub,
         clones: &clones,
         models: &args.commits.models,
         terminal: context.terminal,

@@ -17,7 +17,7 @@ use isobench_store::{OpenRunError, RunStore, TakeInError, TakenIn, layout};
 
 use super::{Context, plan};
 use crate::args::{PlanFormatArg, RunArgs};
-use crate::coordinator;
+use crate::coordinator::{self, Machine};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::{evidence, interrupt, progress};
 
@@ -58,12 +58,12 @@ pub(crate) fn is_begun(folder: &Path) -> bool {
 
 /// Begins a run, or goes on with it.
 pub(crate) fn carry(args: &RunArgs, context: Context) -> Result<Carried, CommandError> {
-    let cache = super::cache_folder(args.choice.cache.as_ref())?;
+    let machine = super::machine(super::cache_folder(args.choice.cache.as_ref())?, &args.choice.disk)?;
     if is_begun(&args.what) {
         take_in(&args.what, &args.take_in, context)?;
         let plan = evidence::open(&args.what)?.plan().clone();
         let budget = Budget { max_blocks: args.choice.design.max_blocks, ..budget(args, &plan)? };
-        return go_on(&args.what, cache, &budget, context);
+        return go_on(&args.what, &machine, &budget, context);
     }
     let (plan, facts) = planned(args, context)?;
     if plan.tasks.is_empty() {
@@ -86,7 +86,7 @@ pub(crate) fn carry(args: &RunArgs, context: Context) -> Result<Carried, Command
             context.terminal.status(&line);
         }
     }
-    begin(&folder, (&run, &plan, &facts), cache, &budget(args, &plan)?, context)
+    begin(&folder, (&run, &plan, &facts), &machine, &budget(args, &plan)?, context)
 }
 
 /// Returns the plan that was named, or the plan of the dataset that was.
@@ -137,33 +137,38 @@ fn budget(args: &RunArgs, plan: &Plan) -> Result<Budget, CommandError> {
 pub(crate) fn start(
     folder: &Path,
     run: (&RunId, &Plan, &Facts),
-    cache: PathBuf,
+    machine: &Machine,
     budget: &Budget,
     context: Context,
 ) -> Result<Exit, CommandError> {
-    show(&begin(folder, run, cache, budget, context)?, context)
+    show(&begin(folder, run, machine, budget, context)?, context)
 }
 
 /// Goes on with a run, and prints what it says.
-pub(crate) fn resume(folder: &Path, cache: PathBuf, budget: &Budget, context: Context) -> Result<Exit, CommandError> {
-    show(&go_on(folder, cache, budget, context)?, context)
+pub(crate) fn resume(
+    folder: &Path,
+    machine: &Machine,
+    budget: &Budget,
+    context: Context,
+) -> Result<Exit, CommandError> {
+    show(&go_on(folder, machine, budget, context)?, context)
 }
 
 fn begin(
     folder: &Path,
     (run, plan, facts): (&RunId, &Plan, &Facts),
-    cache: PathBuf,
+    machine: &Machine,
     budget: &Budget,
     context: Context,
 ) -> Result<Carried, CommandError> {
     fs::create_dir_all(folder).exit(Exit::Usage)?;
     let store = RunStore::create(folder, run, plan, facts).map_err(|error| open_error(error, folder))?;
-    execute(store, cache, budget, context)
+    execute(store, machine, budget, context)
 }
 
-fn go_on(folder: &Path, cache: PathBuf, budget: &Budget, context: Context) -> Result<Carried, CommandError> {
+fn go_on(folder: &Path, machine: &Machine, budget: &Budget, context: Context) -> Result<Carried, CommandError> {
     let store = RunStore::open(folder).map_err(|error| open_error(error, folder))?;
-    execute(store, cache, budget, context)
+    execute(store, machine, budget, context)
 }
 
 /// Prints what a run says.
@@ -252,15 +257,14 @@ pub(super) fn open_error(error: OpenRunError, folder: &Path) -> CommandError {
     }
 }
 
-fn execute(mut store: RunStore, cache: PathBuf, budget: &Budget, context: Context) -> Result<Carried, CommandError> {
+fn execute(mut store: RunStore, machine: &Machine, budget: &Budget, context: Context) -> Result<Carried, CommandError> {
     let folder = store.dir().to_owned();
-    let machine = super::machine(cache)?;
     let cancel = interrupt::flag().exit(Exit::Machine)?;
     if store.torn_bytes() > 0 {
         context.terminal.status("the last event was cut short and is dropped; nothing else is lost");
     }
     let mut watch = progress::watch(context, store.plan(), folder.clone());
-    let end = coordinator::run(&mut store, &machine, &cancel, budget, watch.as_mut());
+    let end = coordinator::run(&mut store, machine, &cancel, budget, watch.as_mut());
     drop(watch);
     match end? {
         RunEnd::Finished => {}
@@ -326,7 +330,7 @@ fn plan_folder(what: &Path) -> Option<PathBuf> {
     is_plan.then(|| what.parent().map_or_else(|| PathBuf::from("."), Path::to_owned))
 }
 
-fn read_plan(folder: &Path) -> Result<(Plan, Facts), CommandError> {
+pub(super) fn read_plan(folder: &Path) -> Result<(Plan, Facts), CommandError> {
     let read = |name: &str| {
         let path = folder.join(name);
         fs::read(&path)

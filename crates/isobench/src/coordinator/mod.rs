@@ -2,10 +2,12 @@
 
 mod ended;
 mod fault;
+mod inputs;
 mod recovery;
 mod sink;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use isobench_plan::budget::Budget;
@@ -14,6 +16,7 @@ use isobench_plan::progress::Progress;
 use isobench_runner::block::{self, BlockContext, RunBlockError};
 use isobench_runner::environment::KnownTrees;
 use isobench_runner::host::client_thread::Scheduling;
+use isobench_runner::inputs::Hub;
 use isobench_schema::block::BlockSpec;
 use isobench_schema::event::{BlockEnd, Event, EventKind, RunEnd};
 use isobench_schema::facts::Host;
@@ -43,6 +46,8 @@ pub(crate) struct Machine {
     pub(crate) leases: PathBuf,
     /// The machine's facts.
     pub(crate) host: Host,
+    /// Where inputs are taken from.
+    pub(crate) hub: Arc<Hub>,
 }
 
 /// Returns what every process of the run in `dir` is marked with: the same for the same folder, and for no other.
@@ -108,6 +113,7 @@ pub(crate) fn run(
     }
     recovery::sweep_work(store)?;
     let mut digests = Digests::open(store.dir());
+    inputs::fetch(store, machine, cancel, watch)?;
     loop {
         let spec = match course.progress.next_within(&plan, budget).exit(Exit::Usage)? {
             Next::Block(spec) => spec,
@@ -198,6 +204,7 @@ fn run_block(
         program: &machine.program,
         cache: &machine.cache,
         trees,
+        hub: &machine.hub,
         scratch: &scratch,
         marker,
         scheduling: machine.scheduling,

@@ -15,6 +15,7 @@ use super::{MIN_WINDOW_S, Size, lay_down};
 use crate::args::ChoiceArgs;
 use crate::commands::{self, Context};
 use crate::coordinator;
+use crate::disk_args::DiskArgs;
 use crate::evidence::{self, LaunchDigest};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::interrupt;
@@ -44,7 +45,7 @@ pub(crate) fn requests(out: &Path, cache: &Path, context: Context) -> Result<u32
     let run = RunId::new("calibrate").exit(Exit::Error)?;
     let folder = scratch.path().join("run");
     let mut store = RunStore::create(&folder, &run, &plan, &facts).exit(Exit::Error)?;
-    let machine = commands::machine(cache.to_owned())?;
+    let machine = commands::machine(cache.to_owned(), &DiskArgs::default())?;
     let mut watch = Timing { terminal: context.terminal, engine_ms: None };
     let end = coordinator::run(&mut store, &machine, &cancel, &Budget::default(), &mut watch)?;
     drop(store);

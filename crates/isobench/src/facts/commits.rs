@@ -18,7 +18,7 @@ use isobench_schema::facts::Facts;
 use isobench_schema::failure::Failure;
 use isobench_schema::ids::Revision;
 
-use super::Where;
+use super::{Where, inputs_on_hub};
 use crate::exit::{CommandError, Exit, WithExit as _};
 
 /// Clones of engines on this machine, by engine.
@@ -71,6 +71,8 @@ pub(super) fn gather(
     }
     let cache = hub_cache(|name| std::env::var(name).ok());
     let named: BTreeSet<String> = dataset.commit_tasks.iter().flat_map(models).collect();
+    let files: BTreeSet<String> = dataset.commit_tasks.iter().flat_map(words_of).collect();
+    inputs_on_hub::gather_for_commits(&named, &files, (place, context), facts)?;
     for name in named {
         match model_config(&name, place.models, cache.as_deref()) {
             Ok(Some(config)) => {
@@ -98,6 +100,13 @@ fn models(task: &CommitTask) -> Vec<String> {
         }
     }
     named
+}
+
+/// Returns the words of a task's commands.
+fn words_of(task: &CommitTask) -> Vec<String> {
+    let scripts = task.command.iter().chain(&task.server_command).filter_map(|command| words::read(command).ok());
+    let words = scripts.flat_map(|script| script.commands).flat_map(|simple| simple.words);
+    words.map(|word| word.text).collect()
 }
 
 /// Returns the models that an argument list names.

@@ -212,6 +212,7 @@ fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
     let planned = task::task(subject, &load, sources).map(|mut task| {
         let applied = recipe::apply(&recipes, &mut task.environment, &mut task.server);
         repairs.extend(applied.deviations);
+        task.recipes = applied.recipes;
         left = applied.left;
         faults = task::faults(&task);
         task

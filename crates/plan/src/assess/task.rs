@@ -2,13 +2,17 @@
 
 use isobench_schema::environment::EngineKind;
 use isobench_schema::ids::{Moment, Revision};
+use isobench_schema::input::TaskInputs;
 use isobench_schema::task::{DesignSpec, Requirements, ServerSpec, Task};
-use isobench_schema::workload::Prompts;
+use isobench_schema::workload::{Prompts, TokenCounter};
 
-use super::Subject;
 use super::load::Load;
 use super::sources::Sources;
-use crate::{checks, defaults};
+use super::{Subject, client};
+use crate::{checks, defaults, inputs};
+
+/// The variable that holds a token of the hub.
+const TOKEN: &str = "HF_TOKEN";
 
 /// The path that says whether the server is ready, before it had one for that.
 const MODELS: &str = "/v1/models";
@@ -20,7 +24,7 @@ const HEALTH_SINCE: &str = "2023-11-01T17:29:44Z";
 pub(super) fn task(subject: &Subject<'_>, load: &Load<'_>, sources: &Sources) -> Option<Task> {
     let baseline = subject.baseline?;
     let human = subject.human?;
-    Some(Task {
+    let mut task = Task {
         id: subject.task.id.clone(),
         title: Some(human.subject.clone()),
         repository: subject.task.repository.clone(),
@@ -39,7 +43,18 @@ pub(super) fn task(subject: &Subject<'_>, load: &Load<'_>, sources: &Sources) ->
             memory_gib: None,
             disk_gib: None,
         },
-    })
+        inputs: TaskInputs::default(),
+        recipes: Vec::new(),
+    };
+    if inputs::give(subject.facts, &mut task) {
+        // The engine is given a folder that holds all of it.
+        task.server.allow_network = false;
+        task.server.pass_environment.retain(|name| name != TOKEN);
+    }
+    if task.inputs.tokenizer.is_some() && !client::sends_ids(task.engine, Some(&baseline.committed)) {
+        task.workload.counter = TokenCounter::Tokenizer;
+    }
+    Some(task)
 }
 
 /// Returns what contradicts itself in a task, as for tasks that people write.
@@ -65,7 +80,7 @@ fn server(subject: &Subject<'_>, load: &Load<'_>) -> Option<ServerSpec> {
         options,
         environment: load.variables.clone(),
         // Only a gated model needs the token of who runs it.
-        pass_environment: load.model_row().filter(|row| row.gated).map(|_| "HF_TOKEN".to_owned()).into_iter().collect(),
+        pass_environment: load.model_row().filter(|row| row.gated).map(|_| TOKEN.to_owned()).into_iter().collect(),
         health: health(subject).to_owned(),
         // Weights that aren't in the cache are fetched from the hub.
         allow_network: !subject.facts.model_configs.contains_key(&model),

@@ -9,6 +9,7 @@ pub mod clients;
 pub mod commits;
 pub mod conflicts;
 pub mod coverage;
+pub mod dataset_files;
 pub mod devices;
 pub mod engines;
 pub mod hardware;
@@ -34,6 +35,7 @@ pub use clients::Clients;
 pub use commits::Commits;
 pub use conflicts::Conflicts;
 pub use coverage::Coverage;
+pub use dataset_files::DatasetFiles;
 pub use devices::Devices;
 pub use engines::Engines;
 pub use hardware::HardwareTable;
@@ -69,6 +71,8 @@ pub struct Knowledge {
     pub conflicts: Conflicts,
     /// What a workload must have to run the code in a file.
     pub coverage: Coverage,
+    /// Where the well-known files of benchmark datasets are published.
+    pub dataset_files: DatasetFiles,
     /// Which files run on one kind of hardware only.
     pub hardware: HardwareTable,
     /// What the flags of other serving clients mean.
@@ -100,6 +104,7 @@ impl Knowledge {
             commits: Commits::embedded(),
             conflicts: Conflicts::embedded(),
             coverage: Coverage::embedded(),
+            dataset_files: DatasetFiles::embedded(),
             hardware: HardwareTable::embedded(),
             load_flags: LoadFlags::embedded(),
             bugs: Bugs::embedded(),

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use isobench_schema::assessment::NeededRecipe;
 use isobench_schema::environment::EngineKind;
-use isobench_schema::ids::Moment;
+use isobench_schema::ids::{Digest, Moment};
+use isobench_schema::recipe::{AppliedRecipe, RecipeChange};
 use serde::Deserialize;
 
 use super::{table, within};
@@ -106,6 +108,34 @@ impl RecipeRow {
     /// Returns whether it is needed at a moment.
     pub fn holds(&self, moment: &Moment) -> bool {
         within(self.since.as_ref(), self.until.as_ref(), moment)
+    }
+
+    /// Returns it as something that a task needs.
+    pub fn needed(&self) -> NeededRecipe {
+        NeededRecipe {
+            id: self.id.clone(),
+            action: self.action.to_string(),
+            reason: self.reason.clone(),
+            effect: self.effect.clone(),
+        }
+    }
+
+    /// Returns it with what it changes, where that can be read back by itself.
+    pub fn applied(&self) -> Option<AppliedRecipe> {
+        let change = match self.action.clone() {
+            Action::Require { requirement }
+            | Action::Override { requirement }
+            | Action::BuildRequire { requirement } => RecipeChange::Package { requirement },
+            Action::LeaveOut { package } => RecipeChange::NoPackage { package },
+            Action::StubModule { module, content } => {
+                RecipeChange::Module { path: module, digest: Digest::of(content.as_bytes()) }
+            }
+            // The proof of the environment has every file of the tree.
+            Action::KeepFile { .. } => return None,
+            Action::Variable { name, value } => RecipeChange::Variable { name, value },
+            Action::Option { name, value } => RecipeChange::Option { name, value },
+        };
+        Some(AppliedRecipe { id: self.id.clone(), change, effect: self.effect.clone() })
     }
 }
 

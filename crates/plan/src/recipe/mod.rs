@@ -3,6 +3,7 @@
 //! Which recipes a task needs follows from the places of its revisions in time, its model, device and options, and from what is
 //! installed anyway ([`needed`]). What isobench can do by itself goes into the task ([`apply`]); the rest is said.
 
+pub mod repair;
 mod requirement;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use isobench_schema::assessment::NeededRecipe;
 use isobench_schema::deviation::{Deviation, DeviationKind};
 use isobench_schema::environment::{Python, StubModule, Venv};
 use isobench_schema::ids::Moment;
+use isobench_schema::recipe::AppliedRecipe;
 use isobench_schema::task::{OptionValue, ServerSpec, TaskEnvironment};
 
 use crate::knowledge::Knowledge;
@@ -51,12 +53,7 @@ pub fn needed(case: &Case<'_>, pins: &Pins) -> Vec<NeededRecipe> {
             }
             installed.push(wanted);
         }
-        recipes.push(NeededRecipe {
-            id: row.id.clone(),
-            action: row.action.to_string(),
-            reason: row.reason.clone(),
-            effect: row.effect.clone(),
-        });
+        recipes.push(row.needed());
     }
     recipes
 }
@@ -92,6 +89,8 @@ fn requirement(action: &Action) -> Option<Requirement> {
 pub struct Applied {
     /// Those that are in the task now.
     pub deviations: Vec<Deviation>,
+    /// The same, with what each changes.
+    pub recipes: Vec<AppliedRecipe>,
     /// Those that the task has without them.
     pub anyway: Vec<Left>,
     /// Those that isobench can't carry out.
@@ -115,13 +114,16 @@ pub fn apply(recipes: &[NeededRecipe], environment: &mut TaskEnvironment, server
         let fate = row.map_or(Fate::Left("no recipe of this name is known"), |row| put(row, environment, server));
         let left = |reason: &str| Left { id: recipe.id.clone(), reason: reason.to_owned() };
         match fate {
-            Fate::Put(subject) => applied.deviations.push(Deviation {
-                kind: DeviationKind::RecipeApplied,
-                subject: subject.to_owned(),
-                asked: format!("without the recipe `{}`", recipe.id),
-                run: recipe.action.clone(),
-                reason: format!("{}; effect: {}", recipe.reason, recipe.effect),
-            }),
+            Fate::Put(subject) => {
+                applied.recipes.extend(row.and_then(RecipeRow::applied));
+                applied.deviations.push(Deviation {
+                    kind: DeviationKind::RecipeApplied,
+                    subject: subject.to_owned(),
+                    asked: format!("without the recipe `{}`", recipe.id),
+                    run: recipe.action.clone(),
+                    reason: format!("{}; effect: {}", recipe.reason, recipe.effect),
+                });
+            }
             Fate::Anyway(reason) => applied.anyway.push(left(reason)),
             Fate::Left(reason) => applied.left.push(left(reason)),
         }

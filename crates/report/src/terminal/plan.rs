@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use isobench_schema::assessment::Assessment;
 use isobench_schema::environment::{EnvironmentSpec, Python, Rung};
 use isobench_schema::ids::{EnvironmentId, TaskId};
+use isobench_schema::input::{InputOrigin, PlannedInput};
 use isobench_schema::plan::{Design, Plan, PlannedTask};
+use isobench_schema::units::size_text;
 
 use super::Style;
 use super::judgement::section;
@@ -35,6 +37,7 @@ pub fn plan(plan: &Plan, style: Style) -> String {
             summary(&mut out, task, style);
             forecast(&mut out, task, style);
             environments(&mut out, task, style);
+            inputs(&mut out, task, style);
             notes(&mut out, task, style);
         }
     } else {
@@ -114,6 +117,7 @@ pub fn explain(plan: &Plan, id: &TaskId, style: Style) -> Option<String> {
         forecast(&mut out, task, style);
         looks(&mut out, &task.design, style);
         environments(&mut out, task, style);
+        inputs(&mut out, task, style);
         notes(&mut out, task, style);
         limits(&mut out, task, style);
         order(&mut out, task, style);
@@ -291,6 +295,42 @@ fn environments(out: &mut String, task: &PlannedTask, style: Style) {
         cells
     };
     table(out, &columns, &arms.iter().map(row).collect::<Vec<_>>(), style);
+}
+
+/// Appends what is taken from a hub, with its size, which is known before anything is fetched.
+fn inputs(out: &mut String, task: &PlannedTask, style: Style) {
+    if task.fetched.is_empty() {
+        return;
+    }
+    out.push('\n');
+    let columns = [
+        Column { title: "input", layout: Layout::Word },
+        Column { title: "repository", layout: Layout::Name },
+        Column { title: "revision", layout: Layout::Name },
+        Column { title: "commit", layout: Layout::Word },
+        Column { title: "files", layout: Layout::Number },
+        Column { title: "size", layout: Layout::Number },
+        Column { title: "from", layout: Layout::Name },
+    ];
+    let row = |input: &PlannedInput| {
+        let commit = input.commit.as_ref().map(|commit| commit.short().to_owned());
+        let from = match (&input.folder, input.origin) {
+            (Some(folder), _) => clean(folder),
+            (None, InputOrigin::Hub) => "the hub".to_owned(),
+            (None, InputOrigin::HubCache) => "the hub's cache here".to_owned(),
+            (None, InputOrigin::Folder) => "a folder".to_owned(),
+        };
+        vec![
+            Cell::plain(input.role.as_str()),
+            Cell::plain(clean(input.source.repository.as_str())),
+            Cell::plain(clean(input.source.revision.as_str())),
+            Cell::optional(commit.as_ref()),
+            Cell::plain(input.files.len().to_string()),
+            Cell::plain(size_text(input.bytes)),
+            Cell::plain(from),
+        ]
+    };
+    table(out, &columns, &task.fetched.iter().map(row).collect::<Vec<_>>(), style);
 }
 
 fn environment(spec: &EnvironmentSpec) -> [Cell; 4] {

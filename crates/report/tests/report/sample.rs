@@ -12,6 +12,7 @@ use isobench_schema::deviation::{Deviation, DeviationKind};
 use isobench_schema::environment::{EngineKind, EnvironmentSpec, Isolation, Patch, Python, Rung, Source};
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::{ArmId, CommitId, Digest, RunId, TaskId};
+use isobench_schema::input::TaskInputs;
 use isobench_schema::measurement::{Direction, MetricName};
 use isobench_schema::plan::{
     Design, Exclusion, ExclusionReason, Look, Plan, PlannedArm, PlannedContrast, PlannedTask, Problem, Spending,
@@ -476,6 +477,9 @@ pub(crate) fn plan() -> Plan {
         requirements: Requirements::default(),
         deviations: judged.tasks[0].deviations.clone(),
         inputs: BTreeMap::new(),
+        sources: TaskInputs::default(),
+        fetched: Vec::new(),
+        recipes: Vec::new(),
         estimate_s: seconds(540.0),
         forecast: None,
     };

@@ -4,7 +4,7 @@ mod sglang;
 mod vllm;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use isobench_schema::environment::EngineKind;
 use isobench_schema::task::{OptionValue, ServerSpec};
@@ -24,12 +24,19 @@ pub struct Serve<'a> {
     pub port: u16,
     /// A private folder for everything that the engine caches.
     pub caches: &'a Path,
+    /// The folders of repositories of a hub, by the names that the task gives them.
+    pub folders: &'a BTreeMap<String, PathBuf>,
 }
 
 impl Serve<'_> {
     /// Returns a folder of its own for one kind of cache.
     fn folder(&self, name: &str) -> String {
         self.caches.join(name).to_string_lossy().into_owned()
+    }
+
+    /// Returns the folder of a repository that was fetched, else the name itself.
+    fn place(&self, name: &str) -> String {
+        self.folders.get(name).map_or_else(|| name.to_owned(), |folder| folder.to_string_lossy().into_owned())
     }
 }
 
@@ -70,7 +77,8 @@ pub fn command(engine: EngineKind, serve: &Serve<'_>) -> Result<Vec<String>, Ser
             OptionValue::Switch(true) => None,
             OptionValue::Whole(number) => Some(number.to_string()),
             OptionValue::Number(number) => Some(number.to_string()),
-            OptionValue::Text(text) => Some(text.clone()),
+            // A repository that was fetched is a folder also where an option names it, such as the tokenizer's.
+            OptionValue::Text(text) => Some(serve.place(text)),
         };
         command.push(format!("--{name}"));
         command.extend(text);
@@ -90,15 +98,18 @@ fn fill(argument: &str, serve: &Serve<'_>) -> Result<String, ServeCommandError> 
         .replace("{tree}", &serve.tree.to_string_lossy())
         .replace("{host}", serve.host)
         .replace("{port}", &serve.port.to_string())
-        .replace("{model}", &serve.spec.model)
+        .replace("{model}", &serve.place(&serve.spec.model))
         .replace("{served-model-name}", &serve.spec.served_model_name))
 }
 
 /// Returns the variables that the engine itself needs, before those of the task: no colour in logs, caches of its own, and no
 /// hub unless the task allows the network.
 pub fn variables(engine: EngineKind, serve: &Serve<'_>) -> BTreeMap<String, String> {
+    let offline = || [("HF_HUB_OFFLINE", "1".to_owned()), ("TRANSFORMERS_OFFLINE", "1".to_owned())];
     let mut variables = match engine {
-        EngineKind::Generic => return BTreeMap::new(),
+        EngineKind::Generic if serve.folders.is_empty() || serve.spec.allow_network => return BTreeMap::new(),
+        // Its model is a folder, so that its libraries need ask nobody.
+        EngineKind::Generic => return offline().into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         EngineKind::Vllm => vllm::variables(serve),
         EngineKind::Sglang => sglang::variables(serve),
     };
@@ -109,7 +120,7 @@ pub fn variables(engine: EngineKind, serve: &Serve<'_>) -> BTreeMap<String, Stri
         ("HF_HOME", serve.folder("huggingface")),
     ]);
     if !serve.spec.allow_network {
-        variables.extend([("HF_HUB_OFFLINE", "1".to_owned()), ("TRANSFORMERS_OFFLINE", "1".to_owned())]);
+        variables.extend(offline());
     }
     variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -147,6 +158,7 @@ mod tests {
             host: "127.0.0.1",
             port: 8123,
             caches: Path::new("/caches"),
+            folders: &BTreeMap::from([("org/model".to_owned(), PathBuf::from("/cache/model"))]),
         };
         let found = command(engine, &serve).map(|command| command.join(" ")).map_err(|error| error.to_string());
         assert_eq!(found, expected.map(str::to_owned).map_err(str::to_owned));
@@ -176,6 +188,14 @@ mod tests {
         let expected = "/venv/bin/python -m sglang.launch_server --model-path /models/tiny --host 127.0.0.1 --port 8123 \
                         --served-model-name tiny";
         check(EngineKind::Sglang, &spec(&[], &[]), Some(Path::new("/venv/bin/python")), Ok(expected));
+    }
+
+    #[test]
+    fn a_model_that_was_fetched_is_a_folder_wherever_it_is_named() {
+        let options = [("tokenizer", OptionValue::Text("org/model".to_owned()))];
+        let fetched =
+            ServerSpec { model: "org/model".to_owned(), ..spec(&["x", "{model}", "{served-model-name}"], &options) };
+        check(EngineKind::Generic, &fetched, None, Ok("x /cache/model tiny --tokenizer /cache/model"));
     }
 
     #[test]

@@ -55,12 +55,12 @@ fn entry_folder(cache: &Path, id: &EnvironmentId) -> PathBuf {
 }
 
 /// Reads the record that makes `folder` whole. What can't be read doesn't count: it is made again.
-pub(super) fn read_record<T: Stored>(folder: &Path) -> Option<T> {
+pub(crate) fn read_record<T: Stored>(folder: &Path) -> Option<T> {
     from_slice(&std::fs::read(folder.join(RECORD)).ok()?).ok()
 }
 
 /// Writes the record that makes `folder` whole, at once and durably.
-pub(super) fn write_record<T: Stored>(folder: &Path, record: &T) -> Result<(), EnvironmentError> {
+pub(crate) fn write_record<T: Stored>(folder: &Path, record: &T) -> Result<(), EnvironmentError> {
     let place = folder.join(RECORD);
     let unfinished = folder.join("manifest.unfinished");
     let write = |text: &str| {

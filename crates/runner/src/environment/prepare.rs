@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use isobench_schema::environment::{EnvironmentSpec, Python};
+use isobench_schema::environment::{EnvironmentSpec, Python, Venv};
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::ids::{Digest, EnvironmentId};
 
@@ -15,6 +15,7 @@ use super::remove::remove_tree;
 use super::safe_path::{relative, to_text};
 use super::venv::{self, Interpreter, VenvRecord};
 use super::{EnvironmentError, PrepareContext, Stop, build, split};
+use crate::cache_use::UseLock;
 use crate::command::Environment;
 use crate::git::Repository;
 
@@ -33,12 +34,19 @@ pub struct Prepared {
     pub python_path: Vec<PathBuf>,
     /// Everything that is known of it.
     pub manifest: Manifest,
+    /// Keeps it and its virtual environment from being pruned.
+    uses: Vec<UseLock>,
 }
 
 impl Prepared {
     /// Returns the installed packages of its virtual environment as `name==version`, sorted.
     pub fn packages(&self) -> &[String] {
         self.manifest.venv.as_ref().map_or(&[], |venv| venv.packages.as_slice())
+    }
+
+    /// Notes that a run uses it.
+    pub(crate) fn note_use(&self, run: &str) {
+        self.uses.iter().for_each(|used| used.note(run));
     }
 
     /// Adds to `environment` what a process needs to run in this environment: Python's search path, a bytecode cache that
@@ -79,15 +87,18 @@ fn try_prepare(spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<P
     // The cache's own name goes into what builds write and into every proof, so links are resolved here, once.
     let cache = context.cache.canonicalize().map_err(EnvironmentError::read(context.cache))?;
     let context = &PrepareContext { cache: &cache, ..*context };
+    let mut uses = Vec::new();
     let (python, venv) = match &spec.python {
         Python::Absent => (None, None),
         Python::System => (Some(venv::system_python(context)?), None),
         Python::Venv(packages) => {
-            let (interpreter, record) = venv::ensure(packages, context)?;
+            let (interpreter, record, used) = held_venv(packages, context)?;
+            uses.push(used);
             (Some(interpreter), Some(record))
         }
     };
     let entry = CacheEntry::lock(&id, context)?;
+    uses.push(UseLock::take(&entry.folder).map_err(EnvironmentError::write(&entry.folder))?);
     let tree = entry.folder.join("tree");
     // The interpreter may have been replaced since; and a run that was killed never looked at the tree again.
     let is_whole = |manifest: &Manifest| scan_again(&tree, &manifest.files).is_ok_and(|files| files == manifest.files);
@@ -105,7 +116,20 @@ fn try_prepare(spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<P
         None => python_path.iter().map(|folder| tree.join(folder)).collect(),
     };
     let folder = entry.folder.clone();
-    Ok(Prepared { id, folder, tree, python: python.map(|python| python.program), python_path, manifest })
+    Ok(Prepared { id, folder, tree, python: python.map(|python| python.program), python_path, manifest, uses })
+}
+
+/// Takes a virtual environment and holds it, so that no prune takes it.
+fn held_venv(packages: &Venv, context: &PrepareContext<'_>) -> Result<(Interpreter, VenvRecord, UseLock), Stop> {
+    loop {
+        let (interpreter, record) = venv::ensure(packages, context)?;
+        let used = UseLock::take(&record.folder).map_err(EnvironmentError::write(&record.folder))?;
+        // A prune may have been faster; then it is made again.
+        if record.program.exists() {
+            return Ok((interpreter, record, used));
+        }
+        context.check_cancelled()?;
+    }
 }
 
 /// Returns the folders of Python's search path, relative to the tree.

@@ -18,7 +18,7 @@ const LONGEST: usize = 512;
 ///
 /// # Errors
 /// Returns an error if the folder is still in its place.
-pub(super) fn discard(folder: &Path) -> Result<(), EnvironmentError> {
+pub(crate) fn discard(folder: &Path) -> Result<(), EnvironmentError> {
     let Some(parent) = folder.parent() else { return Ok(()) };
     match move_aside(folder, parent) {
         Ok(()) => {}

@@ -1,5 +1,7 @@
 //! Tests of preparing, proving and evicting environments.
 
+mod entries;
+mod recipes;
 mod tampered;
 
 use std::collections::BTreeMap;
@@ -159,7 +161,7 @@ fn each_change_of_the_tree_is_found_and_the_evicted_environment_is_made_again() 
         assert!(!environment.folder.exists());
     }
     let kept = std::fs::read_dir(place.path("cache/environments")).unwrap().count();
-    assert_eq!(kept, 1, "only the lock file stays");
+    assert_eq!(kept, 2, "only its locks stay");
 }
 
 /// A name, files beside the engine, the modules that must be in the tree, and the beginning of the evidence.

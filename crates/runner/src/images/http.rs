@@ -2,18 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use ureq::http::{HeaderMap, Method, Request, Response};
-use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, AsSendBody, SendBody, Timeout};
 
 use super::address::{Address, is_loopback};
 use super::error::RegistryError;
 use super::limits::retry_after;
 use super::secret::Secret;
+use crate::https;
 
 /// How often a request that changes nothing is made again after the other side's momentary trouble.
 const TRIES: u32 = 3;
@@ -136,16 +136,10 @@ pub(super) struct Reply {
 
 impl Http {
     pub(super) fn new(patience: Patience, notice: Notice, needs: Tls) -> Result<Self, RegistryError> {
-        let found = rustls_native_certs::load_native_certs().certs;
-        if found.is_empty() && needs == Tls::Needed {
+        let (tls, trusted) = https::tls();
+        if trusted == 0 && needs == Tls::Needed {
             return Err(RegistryError::NoAuthorities);
         }
-        let certificates = found.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect();
-        let tls = TlsConfig::builder()
-            .provider(TlsProvider::Rustls)
-            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .root_certs(RootCerts::Specific(Arc::new(certificates)))
-            .build();
         let config = Agent::config_builder()
             .tls_config(tls)
             .http_status_as_error(false)

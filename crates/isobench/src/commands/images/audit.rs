@@ -6,6 +6,7 @@ use isobench_plan::choose::Choice;
 use isobench_plan::images::{AuditAsked, audit, wanted};
 use isobench_plan::knowledge::Knowledge;
 use isobench_report::{markdown, terminal as report};
+use isobench_runner::inputs::{AskHub, Hub, HubSettings};
 use isobench_schema::format;
 use isobench_schema::ids::Moment;
 use isobench_schema::images::ImageAudit;
@@ -29,8 +30,15 @@ pub(super) fn run(args: &AuditArgs, context: Context) -> Result<Exit, CommandErr
     }
     let asking = ask::open(repository, &args.registry, context)?;
     let clones = Clones::parse(&args.clones)?;
+    // Images are asked for by commits alone: no hub is.
+    let hub = Hub::new(HubSettings {
+        ask: AskHub::Never("no model is needed".to_owned()),
+        ..HubSettings::from_variables(&|_| None)
+    });
     let place = Where {
         cache: &cache_folder(args.cache.as_ref())?,
+        hub: &hub,
+        ask_for_commits: false,
         clones: &clones,
         models: &[],
         terminal: context.terminal,

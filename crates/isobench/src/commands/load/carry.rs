@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use isobench_analysis::load_checks::steady::{Steadiness, SteadyRules};
 use isobench_analysis::load_report::{LoadFacts, LoadReader, LoadReport, ReportOptions, are_by_usage};
-use isobench_analysis::validity::{LaunchRules, PromptCounts};
+use isobench_analysis::validity::{LaunchRules, PromptCounts, TOKENIZER_TOLERANCE};
 use isobench_loadgen::cancel::{Cancel, StopCause};
 use isobench_loadgen::client::{Client, LoadError, LoadOptions, PhaseSummary};
 use isobench_loadgen::clock::Clock;
+use isobench_loadgen::counting::Counting;
 use isobench_loadgen::gauge::Sending;
 use isobench_loadgen::get::post;
 use isobench_loadgen::schedule::Schedules;
@@ -30,7 +31,6 @@ use tokio::runtime::Runtime;
 
 use super::super::{Context, cache_folder};
 use super::asked::{Asked, unsendable};
-use super::counting::{Counting, TOKENIZER_TOLERANCE};
 use super::identity::{announced, identity};
 use super::outputs;
 use super::recording::Recording;
@@ -337,7 +337,7 @@ impl<'a> Carrier<'a> {
         let meter =
             Arc::new(Mutex::new(LoadMeter::new(self.expected(phase, schedule.entries().len()), Instant::now())));
         let view = (!self.args.output.no_live).then(|| LoadView::start(self.context.terminal, Arc::clone(&meter)));
-        let counting = Counting::of(self.asked);
+        let counting = Counting::new(&self.asked.workload, self.asked.resources.tokenizer.as_ref());
         let recording = &mut self.recording;
         let gauge = self.client.gauge();
         let server = self.server;

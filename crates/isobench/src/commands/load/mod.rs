@@ -6,7 +6,6 @@
 mod against;
 mod asked;
 mod carry;
-mod counting;
 mod dataset;
 mod identity;
 mod outputs;

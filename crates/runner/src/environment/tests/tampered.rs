@@ -134,7 +134,7 @@ fn whatever_an_engine_makes_of_its_entry_it_is_a_change_and_the_entry_is_made_ag
     let outside = place.path("cache/outside").metadata().unwrap();
     assert_eq!(outside.permissions().mode() & 0o777, 0o500, "a link isn't followed");
     let kept = fs::read_dir(place.path("cache/environments")).unwrap().count();
-    assert_eq!(kept, 2, "the entry and its lock");
+    assert_eq!(kept, 3, "the entry and its locks");
 }
 
 #[test]

@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// A way to misbehave; can be given several times.
     #[arg(long = "fault", value_name = "NAME[=VALUE]")]
     pub(crate) faults: Vec<Fault>,
+    /// Files that the model's folder must hold; without one the program ends as a real engine would.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) needs: Vec<String>,
     /// Only listens on the port and says `{}` with status 200 to everything.
     #[arg(long)]
     pub(crate) just_listen: bool,

@@ -80,6 +80,15 @@ fn watch_signals(exit: Sender<u8>, ignored: bool) -> std::io::Result<()> {
 /// Starts and serves; returns only with a status to end with.
 fn run(engine: &Arc<Engine>) -> Result<(), u8> {
     log("INFO loading the model");
+    for name in &engine.args.needs {
+        let path = std::path::Path::new(&engine.args.model).join(name);
+        let bytes = std::fs::read(&path).map_err(|error| {
+            log(&format!("OSError: cannot read {}: {error}", path.display()));
+            1
+        })?;
+        let is_offline = std::env::var("HF_HUB_OFFLINE").as_deref() == Ok("1");
+        log(&format!("INFO read {name}, {} bytes, the hub is {}", bytes.len(), if is_offline { "off" } else { "on" }));
+    }
     mishap::before_listening(engine)?;
     if engine.has(&Fault::WrongPort) || engine.has(&Fault::StealPort) {
         return Ok(());
