@@ -57,6 +57,22 @@ fn what_is_added_is_read_again_to_the_last_bit() {
 }
 
 #[test]
+fn a_spread_that_no_run_can_find_is_a_problem() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = library(&dir);
+    library.begin().unwrap();
+    let found = |deviation: f64, degrees: u32| NoiseEntry { deviation, degrees, ..entry("a", 11) };
+    for wrong in [found(-0.3, 11), found(0.0, 11), found(1e308, 11), found(0.05, 0), found(0.05, u32::MAX)] {
+        fs::remove_file(library.path()).unwrap();
+        library.add(&[wrong.clone()]).unwrap();
+        let contents = library.read().unwrap();
+        assert!(contents.entries.is_empty(), "{wrong:?}");
+        assert!(contents.problems.iter().all(|problem| problem.message.starts_with("no spread is ")), "{contents:?}");
+        assert_eq!(contents.problems.len(), 1);
+    }
+}
+
+#[test]
 fn an_entry_is_taken_out_by_the_beginning_of_its_name() {
     let dir = tempfile::tempdir().unwrap();
     let library = library(&dir);
