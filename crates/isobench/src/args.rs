@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use isobench_schema::ids::{ArmId, TaskId};
 
+use crate::container_args::ContainerArgs;
 use crate::design_args::{BudgetArgs, DesignArgs};
 use crate::disk_args::{DiskArgs, EnvironmentsArgs};
 use crate::images_args::{ImagesArgs, NamingArgs};
@@ -139,6 +140,8 @@ pub(crate) struct ChoiceArgs {
     pub(crate) library: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) design: DesignArgs,
+    #[command(flatten)]
+    pub(crate) containers: ContainerArgs,
     #[command(flatten)]
     pub(crate) commits: CommitArgs,
 }

@@ -3,6 +3,7 @@
 mod args;
 mod causes;
 mod commands;
+mod container_args;
 mod coordinator;
 mod dataset_files;
 mod demo;
@@ -34,11 +35,15 @@ use clap::Parser as _;
 use args::{Arguments, Command};
 use exit::{CommandError, Exit};
 use flags::FlagRow;
+use isobench_runner::container;
 use secrets::Secrets;
 use terminal::{Status, Terminal};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(deadline_s) = container::init::asked(&words) {
+        return container::init::run(deadline_s).into();
+    }
     let secrets = Secrets::of(&words, |name| std::env::var(name).ok());
     let flags::Understood { words, rows } = match flags::understand(words) {
         Ok(understood) => understood,

@@ -10,6 +10,7 @@ use isobench_schema::plan::{Exclusion, ExclusionReason};
 use isobench_schema::task::Task;
 
 use crate::choose;
+use crate::planner::PlanOptions;
 
 /// MiB in a GiB.
 const MIB_PER_GIB: f64 = 1024.0;
@@ -105,15 +106,18 @@ pub(crate) fn commit(facts: &Facts, repository: &str, revision: &Revision) -> Re
     }
 }
 
-/// Returns why agents' patches may not run, if they may not.
-pub(crate) fn isolation(level: Isolation, allow_unisolated: bool) -> Option<Why> {
-    match level {
-        Isolation::None if !allow_unisolated => Some((
-            ExclusionReason::IsolationMissing,
-            format!(
-                "the patch is a stranger's program and would run with isolation `{level}`; to run it all the same, give `--allow-unisolated`"
-            ),
-        )),
-        Isolation::None => None,
-    }
+/// Returns why agents' patches of a task may not run, if they may not.
+pub(crate) fn isolation(task: &Task, options: &PlanOptions) -> Option<Why> {
+    let level = Isolation::of(options.container.as_ref());
+    let what = match level {
+        Isolation::None => "the patch is a stranger's program and would run",
+        // Environments are made on the machine itself, whatever the engine runs in.
+        Isolation::Container if !task.environment.build.is_empty() => {
+            "the build of the patched files is a stranger's program and would run on the machine itself, though the engine runs"
+        }
+        Isolation::Container => return None,
+    };
+    let next = "to run it all the same, give `--allow-unisolated`";
+    let why = format!("{what} with isolation `{level}`; {next}");
+    (!options.allow_unisolated).then_some((ExclusionReason::IsolationMissing, why))
 }

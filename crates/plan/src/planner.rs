@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use isobench_schema::assessment::{Assessment, RevisionFacts};
 use isobench_schema::commit_task::CommitTask;
+use isobench_schema::container::ContainerSpec;
 use isobench_schema::deviation::Deviation;
 use isobench_schema::environment::Isolation;
 use isobench_schema::facts::Facts;
@@ -33,10 +34,10 @@ pub struct PlanOptions {
     pub seed: u64,
     /// What to run.
     pub choice: Choice,
-    /// How far the measured code is kept from the rest of the machine.
-    pub isolation: Isolation,
     /// Whether agent patches may run without isolation.
     pub allow_unisolated: bool,
+    /// What engines' containers are made with; without it, engines run as bare processes.
+    pub container: Option<ContainerSpec>,
     /// The version of isobench, for the record.
     pub planner_version: String,
     /// Whether the human arm is replaced by the baseline and agents are left out, to show the noise (an A/A run).
@@ -83,8 +84,8 @@ impl PlanOptions {
         Self {
             seed,
             choice: Choice::default(),
-            isolation: Isolation::None,
             allow_unisolated: false,
+            container: None,
             planner_version: planner_version.into(),
             baseline_against_itself: false,
             commits: AssessOptions::default(),
@@ -141,8 +142,9 @@ pub fn plan(
         dataset: dataset.name.clone(),
         facts: Digest::of(facts_text.as_bytes()),
         seed: options.seed,
-        isolation: options.isolation,
+        isolation: Isolation::of(options.container.as_ref()),
         allow_unisolated: options.allow_unisolated,
+        container: options.container.clone(),
         tasks: Vec::new(),
         exclusions: Vec::new(),
         problems: dataset.problems.clone(),
@@ -344,7 +346,7 @@ impl Planning<'_> {
                 ArmId::Baseline => None,
                 ArmId::Human => self.human(&mut commits),
                 ArmId::Agent(_) if arms::patch(task, arm).is_none() => continue,
-                ArmId::Agent(_) => exclude::isolation(self.options.isolation, self.options.allow_unisolated),
+                ArmId::Agent(_) => exclude::isolation(task, self.options),
             };
             match why {
                 Some(why) => self.exclusions.push(exclude::arm(&task.id, arm, why)),

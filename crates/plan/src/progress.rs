@@ -340,6 +340,7 @@ impl Progress {
             recipes: task.recipes.clone(),
             isolation: plan.isolation,
             allow_unisolated: plan.allow_unisolated,
+            container: plan.container.clone(),
         }
     }
 

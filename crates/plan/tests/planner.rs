@@ -7,7 +7,9 @@ use isobench_plan::choose::{Choice, inputs_needed, revisions_needed};
 use isobench_plan::dataset::Dataset;
 use isobench_plan::estimate;
 use isobench_plan::planner::{self, DesignOptions, PlanOptions};
+use isobench_schema::container::ContainerSpec;
 use isobench_schema::deviation::{Deviation, DeviationKind};
+use isobench_schema::environment::Isolation;
 use isobench_schema::facts::{Device, Facts, ResolvedRevision};
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::format;
@@ -323,6 +325,24 @@ fn agents_do_not_run_unisolated_unless_allowed() {
     );
     assert_eq!(arms(task(&plan)), ["baseline", "human"]);
     assert_eq!(task(&plan).not_run, [arm("agent:absent")]);
+}
+
+#[test]
+fn agents_run_in_containers_unless_their_files_are_built_outside() {
+    let in_containers = |dataset: &Dataset| {
+        with(dataset, |options| {
+            options.allow_unisolated = false;
+            options.container = Some(ContainerSpec::default());
+        })
+    };
+    let mut dataset = read_task(SAMPLE, &[]);
+    dataset.tasks[0].environment.build.clear();
+    let plan = in_containers(&dataset);
+    assert_eq!((plan.isolation, exclusions(&plan)), (Isolation::Container, Vec::new()));
+    assert_eq!(arms(task(&plan)), ["baseline", "human", "agent:fast"]);
+    dataset.tasks[0].environment.build = vec![vec!["make".to_owned()]];
+    let [why] = exclusions(&in_containers(&dataset)).try_into().unwrap();
+    assert!(why.starts_with("agent:fast isolation-missing: the build of the patched files"), "{why}");
 }
 
 #[test]

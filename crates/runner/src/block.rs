@@ -17,8 +17,11 @@ use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::ids::{ArmId, LaunchId};
 use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline};
 
+use crate::container::{Asked, ContainerError, ContainerHost, Devices, Network};
 use crate::environment::KnownTrees;
 use crate::host::client_thread::Scheduling;
+use crate::host::engine_host::EngineHost;
+use crate::host::process_host::ProcessHost;
 use crate::host::reaper::{self, Reaper, UnkillableError};
 use crate::host::removal;
 use crate::host::shared_folders::LAUNCH_PREFIX;
@@ -94,6 +97,15 @@ pub enum RunBlockError {
     /// The workload can't be sent as it stands.
     #[error("the workload can't be sent")]
     Workload(#[source] ScheduleError),
+    /// Engines can't be run in containers here.
+    #[error("engines can't be run in containers")]
+    Container(#[from] ContainerError),
+    /// The client can't be let into the network of a container.
+    #[error("the client can't be let into the network of the engine's container")]
+    ContainerNetwork(#[source] io::Error),
+    /// The block asks for containers, but doesn't say of what.
+    #[error("the block asks for isolation by containers and names no image")]
+    ImageMissing,
     /// An engine can't be ended and would disturb every later launch.
     #[error("processes of the engine can't be ended: {processes}")]
     Unkillable {
@@ -114,6 +126,9 @@ impl RunBlockError {
             | Self::Lease(_)
             | Self::IsolationMissing { .. }
             | Self::Workload(_)
+            | Self::Container(_)
+            | Self::ContainerNetwork(_)
+            | Self::ImageMissing
             | Self::Unkillable { .. } => false,
         }
     }
@@ -155,6 +170,7 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
     let ready = launch_inputs::ready(spec, context, sink)?;
     let reaper = Reaper::new(context.marker).map_err(RunBlockError::Reaper)?;
     let device = if context.host.devices.is_empty() { "cpu" } else { "gpu" };
+    let engines = engine_host(spec, context)?;
     let mut lease = take_lease(context, device, sink)?;
     let mut launches = Vec::new();
     for (position, planned) in (0..).zip(&spec.launches) {
@@ -164,7 +180,8 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
             drop(lease.take());
             lease = take_lease(context, device, sink)?;
         }
-        let context = LaunchContext { spec, planned, position, ready: &ready, block: context, reaper: &reaper };
+        let (reaper, ready, engines) = (&reaper, &ready, engines.as_ref());
+        let context = LaunchContext { spec, planned, position, ready, block: context, reaper, engines };
         let cancelled = context.block.cancel.load(Ordering::Relaxed);
         let settled = planned.settled.as_ref().or(ready.schedules.as_ref().err());
         let record = match (&lease, cancelled, settled) {
@@ -304,10 +321,28 @@ pub fn sweep_tmp(marker: &str) {
     }
 }
 
+/// Returns where the engines of a block run.
+fn engine_host(spec: &BlockSpec, context: &BlockContext<'_>) -> Result<Box<dyn EngineHost>, RunBlockError> {
+    match (spec.isolation, &spec.container) {
+        (Isolation::None, _) => Ok(Box::new(ProcessHost::new(context.program))),
+        (Isolation::Container, None) => Err(RunBlockError::ImageMissing),
+        (Isolation::Container, Some(container)) => {
+            let network = if spec.server.allow_network { Network::Default } else { Network::None };
+            let gpus = if context.host.devices.is_empty() { Devices::None } else { Devices::AllGpus };
+            let asked = Asked { container, network, devices: Devices::of(&container.devices, gpus) };
+            Ok(Box::new(ContainerHost::open(&asked, context.program, context.marker)?))
+        }
+    }
+}
+
+/// Refuses what would let a stranger's patch run on the machine itself: its engine without a container, or its build, which
+/// no container holds.
 fn refuse_unisolated(spec: &BlockSpec) -> Result<(), RunBlockError> {
-    let Isolation::None = spec.isolation;
-    let is_patched = |launch: &&BlockLaunch| launch.environment.source.patch.is_some();
-    match spec.launches.iter().find(is_patched) {
+    let runs_freely = |launch: &&BlockLaunch| {
+        let is_kept = spec.isolation == Isolation::Container && launch.environment.build.is_empty();
+        launch.environment.source.patch.is_some() && !is_kept
+    };
+    match spec.launches.iter().find(runs_freely) {
         Some(launch) if !spec.allow_unisolated => Err(RunBlockError::IsolationMissing { arm: launch.arm.clone() }),
         Some(_) | None => Ok(()),
     }

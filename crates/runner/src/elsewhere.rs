@@ -22,10 +22,15 @@ pub(crate) struct Elsewhere(Option<(Instant, Listener)>);
 
 impl Elsewhere {
     /// Looks at the engine's other sockets while nothing listens on its own port. Returns the failure of an engine that has
-    /// been ready on another one for a while.
-    pub(crate) async fn look(&mut self, processes: &[ProcessInfo], own: u16, health: &str) -> Option<Failure> {
+    /// been ready on another one for a while. Its sockets are those of the network of the process `network`.
+    pub(crate) async fn look(
+        &mut self,
+        (network, processes): (u32, &[ProcessInfo]),
+        own: u16,
+        health: &str,
+    ) -> Option<Failure> {
         let mut serving = None;
-        for listener in process_table::listened_by(processes) {
+        for listener in process_table::listened_by(network, processes) {
             if serves(&listener, health).await {
                 serving = Some(listener);
                 break;
@@ -81,7 +86,7 @@ mod tests {
     }
 
     fn address(port: u16) -> Listener {
-        let found = process_table::listeners(port);
+        let found = process_table::listeners(std::process::id(), port);
         found.into_iter().next().unwrap()
     }
 
@@ -96,14 +101,15 @@ mod tests {
     #[tokio::test]
     async fn an_engine_that_serves_on_another_port_is_told_so_after_a_while() {
         let port = serve("200 OK");
+        let this = std::process::id();
         let mut own = process_table::processes();
-        own.retain(|process| process.pid == std::process::id());
+        own.retain(|process| process.pid == this);
         let listener = address(port);
         // The other sockets of this process are those of other tests; the one seen first decides.
         let mut elsewhere = Elsewhere::default();
-        assert_eq!(elsewhere.look(&own, 1, "/health").await, None);
+        assert_eq!(elsewhere.look((this, &own), 1, "/health").await, None);
         elsewhere.0 = Some((Instant::now().checked_sub(PATIENCE).unwrap(), listener));
-        let failure = elsewhere.look(&own, 1, "/health").await.unwrap();
+        let failure = elsewhere.look((this, &own), 1, "/health").await.unwrap();
         assert_eq!((failure.stage, failure.class), (FailureStage::Ready, FailureClass::NeverReady));
         assert!(failure.message.contains("not on 1, which it was given"), "{}", failure.message);
         assert!(failure.message.contains("`{port}`"), "{}", failure.message);

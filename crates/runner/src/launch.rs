@@ -1,25 +1,25 @@
 //! One launch: an environment proven, an engine served, a workload sent, everything kept, and nothing left behind.
 
-#[cfg(test)]
-mod tests;
+mod kept;
+mod key;
+mod left_behind;
+mod reads;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use isobench_loadgen::target::Target;
 use isobench_schema::block::{BlockLaunch, BlockSpec};
 use isobench_schema::check::Check;
-use isobench_schema::comparability::{ComparabilityKey, KeyField};
 use isobench_schema::environment::StaticProof;
 use isobench_schema::event::LaunchStage;
-use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
-use isobench_schema::ids::{Digest, EnvironmentId, LaunchId};
-use isobench_schema::measurement::DEFINITION;
-use isobench_schema::outcome::{Artifact, LaunchRecord, Outcome, Timeline, evidence};
+use isobench_schema::failure::{Failure, FailureClass, FailureStage};
+use isobench_schema::ids::{EnvironmentId, LaunchId};
+use isobench_schema::outcome::{LaunchRecord, Outcome, Timeline, evidence};
+use isobench_schema::task::Limits;
 use isobench_schema::units::Millis;
 use serde::Serialize;
 
@@ -28,6 +28,7 @@ use crate::command::clean_environment;
 use crate::disk::Room;
 use crate::engine::{self, Serve};
 use crate::environment::{self, PrepareContext, Prepared, proof};
+use crate::host::engine_host::{EngineHost, EngineLaunch, Ports, SharedFolders};
 use crate::host::network_trap::NetworkTrap;
 use crate::host::process_table;
 use crate::host::reaper::{self, Reaper};
@@ -36,8 +37,13 @@ use crate::inventory::device_watch;
 use crate::launch_inputs::Ready;
 use crate::live;
 use crate::load::{self, Load, Notes};
-use crate::server::{self, Server, Start};
+use crate::server::{self, Server, Serving};
 use crate::sink::Sink;
+pub(crate) use kept::evidence_in;
+use kept::{altered, reopen, taken_away};
+use key::key;
+use left_behind::{left_shared_memory, log_flood, shared_folders};
+use reads::reads;
 
 /// What a launch is part of.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +60,8 @@ pub(crate) struct LaunchContext<'a> {
     pub(crate) block: &'a BlockContext<'a>,
     /// The owner of the run's processes.
     pub(crate) reaper: &'a Reaper,
+    /// Where engines run.
+    pub(crate) engines: &'a dyn EngineHost,
 }
 
 /// The folders of a launch, which only live as long as it.
@@ -145,62 +153,6 @@ pub(crate) fn run(
 /// The private folders of a launch.
 const FOLDERS: &[&str] = &["home", "caches", "prepare"];
 
-/// The evidence that is kept if it was written.
-const EVIDENCE: &[&str] = &[
-    evidence::LAUNCH,
-    evidence::ENVIRONMENT_LOG,
-    evidence::STATIC_PROOF,
-    evidence::LIVE_PROOF,
-    evidence::SERVER_STDOUT,
-    evidence::SERVER_STDERR,
-    evidence::REQUESTS,
-];
-
-/// Returns the pieces of evidence that stand in a launch's folder, by name. What the engine put in the place of one, such
-/// as a link, is none.
-pub(crate) fn evidence_in(folder: &Path) -> Vec<(&'static str, PathBuf)> {
-    let path = |name: &&'static str| (*name, folder.join(name));
-    let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|data| data.is_file());
-    EVIDENCE.iter().map(path).filter(|(_, path)| is_file(path)).collect()
-}
-
-/// Opens to this user what the engine, which is the same user, may have closed. If that fails, reading it says so.
-fn reopen(path: &Path, mode: u32) {
-    let _ = fs::set_permissions(path, Permissions::from_mode(mode));
-}
-
-/// Returns the failure of an engine that changed or removed the request records of its own launch.
-fn altered(written: Option<&Artifact>, kept: Option<&Artifact>) -> Option<Failure> {
-    if written == kept {
-        return None;
-    }
-    let line = |what: &str, artifact: Option<&Artifact>| {
-        let nothing = || "nothing".to_owned();
-        let text = artifact.map_or_else(nothing, |found| format!("{} bytes, SHA-256 {}", found.bytes, found.digest));
-        EvidenceLine::new(evidence::REQUESTS, None, &format!("{what}: {text}"))
-    };
-    let message = format!("`{}` isn't what was written to it: the engine changed or removed it", evidence::REQUESTS);
-    let failure = Failure::new(FailureStage::Validity, FailureClass::EvidenceAltered, message);
-    Some(failure.breaking(Check::EvidenceIntact).with_evidence([line("written", written), line("found", kept)]))
-}
-
-/// Returns the failure of an engine that took away, or put something in the place of, a file that its launch writes.
-///
-/// # Errors
-/// Returns the error if it has another cause.
-fn taken_away(error: RunBlockError) -> Result<Failure, RunBlockError> {
-    use io::ErrorKind::{AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied};
-    let RunBlockError::Scratch { path, source } = &error else { return Err(error) };
-    if !matches!(source.kind(), AlreadyExists | IsADirectory | NotADirectory | NotFound | PermissionDenied) {
-        return Err(error);
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let message = format!("`{name}` can't be written: the engine took its place or its folder away");
-    let line = EvidenceLine::new(name, None, &source.to_string());
-    let failure = Failure::new(FailureStage::Validity, FailureClass::EvidenceAltered, message);
-    Ok(failure.breaking(Check::EvidenceIntact).with_evidence([line]))
-}
-
 type Measured = Result<Result<(), Failure>, RunBlockError>;
 
 fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>, sink: &mut dyn Sink) -> Measured {
@@ -229,7 +181,7 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
     let proven = proof::prove_static(&prepared, &context.planned.environment, &prepare);
     let proven = proven.map_err(RunBlockError::Prepare)?.and_then(|proven| {
         let recipes = environment::recipes::prove(&context.spec.recipes, &prepared)?;
-        Ok(StaticProof { recipes, ..proven })
+        Ok(StaticProof { recipes, image: context.engines.image().cloned(), ..proven })
     });
     let proven = match proven {
         Ok(proven) => proven,
@@ -255,70 +207,108 @@ struct Arm<'a> {
     proven: &'a StaticProof,
 }
 
+/// What an engine is given.
+struct Given {
+    command: Vec<String>,
+    variables: BTreeMap<String, String>,
+    /// The folders that it alone writes.
+    own_folders: Vec<PathBuf>,
+}
+
+/// Returns what the engine is given, unless it can't be: a cache that isn't its own, for instance.
+fn given(context: &LaunchContext<'_>, progress: &Progress<'_>, arm: &Arm<'_>, ports: &Ports) -> Result<Given, Failure> {
+    let spec = context.spec;
+    let caches = progress.folder.join("caches");
+    let serve = Serve {
+        spec: &spec.server,
+        tree: &arm.prepared.tree,
+        python: arm.prepared.python.as_deref(),
+        host: server::HOST,
+        port: ports.engine,
+        caches: &caches,
+        folders: &context.ready.inputs.folders,
+    };
+    let command = match engine::command(spec.engine, &serve) {
+        Ok(command) => command,
+        Err(error) => return Err(spawn_failed(&error.to_string())),
+    };
+    let variables = match variables(context, progress, arm, &serve) {
+        Ok(mut variables) => {
+            if !spec.server.allow_network {
+                variables.extend(NetworkTrap::variables(ports.trap));
+            }
+            variables
+        }
+        Err(name) => return Err(spawn_failed(&format!("the variable `{name}` isn't UTF-8"))),
+    };
+    let home = progress.folder.join("home");
+    crate::caches::check(progress.folder, &[&home, &caches], &variables)?;
+    let own_folders = vec![home, caches.clone(), progress.tmp.to_owned()];
+    Ok(Given { command, variables, own_folders })
+}
+
 fn serve_and_measure(
     context: &LaunchContext<'_>,
     progress: &mut Progress<'_>,
     arm: &Arm<'_>,
     sink: &mut dyn Sink,
 ) -> Measured {
-    let LaunchContext { spec, block, .. } = *context;
+    let LaunchContext { spec, block, engines, .. } = *context;
     let schedules = match &context.ready.schedules {
         Ok(schedules) => schedules,
         Err(failure) => return Ok(Err(failure.clone())),
     };
-    let trap = write(progress.folder, |_| NetworkTrap::open())?;
-    let port = write(progress.folder, |_| server::free_port())?;
-    let caches = progress.folder.join("caches");
+    let ports = write(progress.folder, |_| engines.ports())?;
     let tree = arm.prepared.tree.as_path();
-    let serve = Serve {
-        spec: &spec.server,
-        tree,
-        python: arm.prepared.python.as_deref(),
-        host: server::HOST,
-        port,
-        caches: &caches,
-        folders: &context.ready.inputs.folders,
+    let Given { command, variables, own_folders } = match given(context, progress, arm, &ports) {
+        Ok(given) => given,
+        Err(failure) => return Ok(Err(failure)),
     };
-    let command = match engine::command(spec.engine, &serve) {
-        Ok(command) => command,
-        Err(error) => return Ok(Err(spawn_failed(&error.to_string()))),
-    };
-    let variables = match variables(context, progress, arm, &serve) {
-        Ok(mut variables) => {
-            if !spec.server.allow_network {
-                variables.extend(trap.variables());
-            }
-            variables
-        }
-        Err(name) => return Ok(Err(spawn_failed(&format!("the variable `{name}` isn't UTF-8")))),
-    };
-    let home = progress.folder.join("home");
-    if let Err(failure) = crate::caches::check(progress.folder, &[&home, &caches], &variables) {
-        return Ok(Err(failure));
-    }
-    let launched = Launched { command: &command, variables: variables.keys().collect(), folder: tree, port };
+    let launched =
+        Launched { command: &command, variables: variables.keys().collect(), folder: tree, port: ports.engine };
     write_json(&progress.folder.join(evidence::LAUNCH), &launched)?;
 
     let own = [block.cache, block.scratch, progress.folder, block.leases, progress.tmp];
-    let shared = Snapshot::take(&own);
+    let shared = (engines.shared_folders() == SharedFolders::Seen).then(|| Snapshot::take(&own));
     sink.stage(progress.launch, LaunchStage::Starting)?;
-    let start = Start {
-        program: block.program,
-        command: command.clone(),
-        environment: variables.clone(),
-        folder: tree.to_owned(),
-        logs: progress.folder,
-        port,
-        health: &spec.server.health,
-        limits: &spec.limits,
-    };
-    let url = format!("http://{}:{port}", server::HOST);
+    let url = format!("http://{}:{}", server::HOST, ports.engine);
     let target = match Target::parse(&url, &spec.server.served_model_name) {
         Ok(target) => target,
         Err(error) => return Ok(Err(spawn_failed(&error.to_string()))),
     };
     let records = load::create_records(progress.folder)?;
-    let mut server = Server::start(start, target)?;
+    let serving = Serving {
+        target,
+        health: &spec.server.health,
+        port: ports.engine,
+        stdout: progress.folder.join(evidence::SERVER_STDOUT),
+        stderr: progress.folder.join(evidence::SERVER_STDERR),
+        ready: spec.limits.ready_s.duration(),
+        grace: spec.limits.stop_s.duration(),
+    };
+    let launch = EngineLaunch {
+        command: command.clone(),
+        environment: variables.clone(),
+        folder: tree.to_owned(),
+        stdout: serving.stdout.clone(),
+        stderr: serving.stderr.clone(),
+        grace: serving.grace,
+        lifetime: lifetime(&spec.limits),
+        reads: reads(context, arm.prepared),
+        writes: own_folders,
+    };
+    let berth = match engines.berth(launch)? {
+        Ok(berth) => berth,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    // The client, too, is let into the engine's network, and out of it before anything else is done.
+    let inside = berth.enter_network()?;
+    let trap = match ports.open_trap {
+        Some(trap) => trap,
+        None => write(progress.folder, |_| NetworkTrap::open(ports.trap))?,
+    };
+    let started = Instant::now();
+    let mut server = Server::new(berth.start()?, serving, started);
     let expected = |process| live::Expected {
         process,
         command: &command,
@@ -327,6 +317,7 @@ fn serve_and_measure(
         tree,
         proven: arm.proven,
         recipes: &spec.recipes,
+        container: None,
     };
     let load = Load {
         spec,
@@ -342,6 +333,7 @@ fn serve_and_measure(
     sink.stage(progress.launch, LaunchStage::Stopping)?;
     let stopping = Instant::now();
     let stopped = server.stop();
+    drop(inside);
     progress.notes.timeline.stop_ms = millis(stopping.elapsed());
     if !stopped.unkillable.is_empty() {
         return Err(RunBlockError::Unkillable { processes: stopped.unkillable.join(", ") });
@@ -351,8 +343,10 @@ fn serve_and_measure(
     progress.incidents.extend(server::survived(&reaper::names(&context.reaper.end_strays()?)));
     progress.incidents.extend(progress.notes.device.as_ref().and_then(device_watch::power_capped));
     progress.incidents.extend(log_flood(progress.folder, spec.limits.log_bytes));
-    progress.incidents.extend(left_shared_memory(&shared, &progress.notes.shared_memory));
-    progress.incidents.extend(shared_folders(&shared));
+    if let Some(shared) = shared {
+        progress.incidents.extend(left_shared_memory(&shared, &progress.notes.shared_memory));
+        progress.incidents.extend(shared_folders(&shared));
+    }
     let measured = measured.or_else(|error| taken_away(error).map(Err))?.and(stopped.failure.map_or(Ok(()), Err));
     let asked = trap.asked();
     if !spec.server.allow_network && !asked.is_empty() && measured.is_ok() {
@@ -365,6 +359,14 @@ fn serve_and_measure(
 
 fn spawn_failed(message: &str) -> Failure {
     Failure::new(FailureStage::Start, FailureClass::SpawnFailed, format!("the engine can't be started: {message}"))
+}
+
+/// What is left to an engine beside its phases: for its proofs, its first request and its end.
+const MARGIN: Duration = Duration::from_secs(600);
+
+/// Returns how long an engine may live at most, whoever still watches over it.
+fn lifetime(limits: &Limits) -> Duration {
+    limits.ready_s.duration() + limits.workload_s.duration() + limits.stop_s.duration() + MARGIN
 }
 
 /// How an engine was started. Variables by name only: a value may be a secret.
@@ -388,6 +390,9 @@ fn variables(
 ) -> Result<BTreeMap<String, String>, String> {
     let spec = context.spec;
     let mut given = clean_environment(&progress.folder.join("home"), progress.tmp);
+    for (name, value) in context.engines.variables() {
+        given.insert(name, value.into());
+    }
     arm.prepared.add_to(&mut given, &progress.folder.join("caches"));
     crate::command::pass_variables(&mut given, spec.server.pass_environment.iter().map(String::as_str));
     let mut variables = BTreeMap::new();
@@ -401,82 +406,8 @@ fn variables(
     Ok(variables)
 }
 
-fn log_flood(folder: &Path, limit: u64) -> Option<Failure> {
-    let mut largest: Option<(u64, &str)> = None;
-    for name in [evidence::SERVER_STDOUT, evidence::SERVER_STDERR] {
-        let bytes = fs::metadata(folder.join(name)).map_or(0, |metadata| metadata.len());
-        if bytes > limit && largest.is_none_or(|(most, _)| bytes > most) {
-            largest = Some((bytes, name));
-        }
-    }
-    let (bytes, name) = largest?;
-    let message = format!("the engine wrote {bytes} bytes to `{name}`, over the limit of {limit}; all of it is kept");
-    let lines = crate::log_evidence::telling_lines(&folder.join(name), name).into_iter().take(3);
-    Some(Failure::new(FailureStage::Workload, FailureClass::LogFlood, message).with_evidence(lines))
-}
-
-/// Removes shared memory that the engine had mapped and left behind: it would fill the machine's memory.
-fn left_shared_memory(before: &Snapshot, mapped: &BTreeSet<PathBuf>) -> Option<Failure> {
-    let left: Vec<&PathBuf> = mapped.iter().filter(|path| !before.held(path) && path.exists()).collect();
-    if left.is_empty() {
-        return None;
-    }
-    let line = |path: &&PathBuf| {
-        let removed = fs::remove_file(path).map_or_else(|error| format!("not removed: {error}"), |()| "removed".into());
-        EvidenceLine::new(path.display().to_string(), None, &format!("{}, {removed}", path.display()))
-    };
-    let message = format!("the engine left {} pieces of shared memory behind", left.len());
-    let failure = Failure::new(FailureStage::Workload, FailureClass::SharedFolderWritten, message);
-    Some(failure.with_evidence(left.iter().map(line)))
-}
-
-fn shared_folders(before: &Snapshot) -> Option<Failure> {
-    let appeared = before.appeared();
-    if appeared.is_empty() {
-        return None;
-    }
-    let message = "new entries stand in folders that all launches share; without isolation it isn't known whose they are, so \
-                   that nothing is charged for them";
-    let lines: Vec<EvidenceLine> = appeared.into_iter().take(20).collect();
-    Some(Failure::new(FailureStage::Workload, FailureClass::SharedFolderWritten, message).with_evidence(lines))
-}
-
 pub(crate) fn environment_id(planned: &BlockLaunch) -> EnvironmentId {
     planned.environment.id().expect("an environment specification has only string keys")
-}
-
-/// Returns everything that must be equal before the launch's measurement may be compared.
-fn key(context: &LaunchContext<'_>, packages: &[String]) -> ComparabilityKey {
-    let LaunchContext { spec, block, .. } = *context;
-    let digest = |value: Result<Digest, serde_json::Error>| value.map_or_else(|error| error.to_string(), String::from);
-    let devices: Vec<&str> = block.host.devices.iter().map(|device| device.name.as_str()).collect();
-    let drivers: Vec<&str> = block.host.devices.iter().map(|device| device.driver.as_str()).collect();
-    let mut key = BTreeMap::from([
-        (KeyField::Host, block.host.fingerprint.clone()),
-        (KeyField::Client, format!("isobench {}, {}", env!("CARGO_PKG_VERSION"), block.scheduling.as_str())),
-        (KeyField::Workload, digest(Digest::of_json(&spec.workload))),
-        (KeyField::Seed, spec.prompt_seed.to_string()),
-        (KeyField::Server, digest(Digest::of_json(&spec.server))),
-        (KeyField::Inputs, digest(Digest::of_json(&spec.inputs))),
-        (KeyField::Definition, DEFINITION.to_owned()),
-        (KeyField::Isolation, spec.isolation.to_string()),
-        (KeyField::Caches, "cold: private to the launch".to_owned()),
-    ]);
-    let recipes = context.planned.environment.recipes();
-    match (&spec.recipes, packages.is_empty() && recipes.is_empty()) {
-        (applied, true) if applied.is_empty() => {}
-        (applied, false) if applied.is_empty() => {
-            key.insert(KeyField::Recipes, digest(Digest::of_json(&(packages, recipes))));
-        }
-        (applied, _) => {
-            key.insert(KeyField::Recipes, digest(Digest::of_json(&(packages, recipes, applied))));
-        }
-    }
-    if !devices.is_empty() {
-        key.insert(KeyField::Device, devices.join(", "));
-        key.insert(KeyField::Driver, drivers.join(", "));
-    }
-    ComparabilityKey(key)
 }
 
 /// Returns a duration in milliseconds.

@@ -4,6 +4,7 @@ pub mod block;
 pub mod cache_entries;
 pub mod cache_use;
 pub mod command;
+pub mod container;
 pub mod disk;
 pub mod engine;
 pub mod environment;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use isobench_schema::check::Check;
+use isobench_schema::container::ContainerFacts;
 use isobench_schema::environment::{LiveProof, StaticProof};
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::Digest;
@@ -13,7 +14,7 @@ use isobench_schema::recipe::{AppliedRecipe, RecipeChange};
 
 use crate::environment::recipes::without_effect;
 use crate::host::process_table;
-use crate::inputs::of_file;
+use crate::host::seen_root::SeenRoot;
 
 /// What the running engine must be.
 #[derive(Debug, Clone)]
@@ -32,6 +33,8 @@ pub(crate) struct Expected<'a> {
     pub(crate) proven: &'a StaticProof,
     /// Recipes, some of which only show here.
     pub(crate) recipes: &'a [AppliedRecipe],
+    /// What is seen of its container, if it runs in one.
+    pub(crate) container: Option<ContainerFacts>,
 }
 
 /// Variables whose change would change which code runs.
@@ -43,10 +46,14 @@ const DECISIVE: &[&str] = &["PYTHONPATH", "PYTHONHOME", "PYTHONPYCACHEPREFIX", "
 /// Returns `environment-unproven` with what was found and what was expected.
 pub(crate) fn prove(expected: &Expected<'_>) -> Result<LiveProof, Failure> {
     let process = expected.process;
+    let root = match &expected.container {
+        None => SeenRoot::Own,
+        Some(_) => SeenRoot::of_container(process).map_err(|_gone| vanished(process))?,
+    };
     let executable = process_table::executable(process).ok_or_else(|| vanished(process))?;
     let folder = process_table::working_folder(process).ok_or_else(|| vanished(process))?;
     let environment = process_table::environment(process).ok_or_else(|| vanished(process))?;
-    if let Some(planned) = planned_executable(expected)
+    if let Some(planned) = planned_executable(expected, &root)
         && planned != executable
     {
         return Err(differs(process, "exe", &planned.to_string_lossy(), &executable.to_string_lossy()));
@@ -54,6 +61,10 @@ pub(crate) fn prove(expected: &Expected<'_>) -> Result<LiveProof, Failure> {
     let planned_folder = canonical(expected.folder);
     if canonical(&folder) != planned_folder {
         return Err(differs(process, "cwd", &planned_folder.to_string_lossy(), &folder.to_string_lossy()));
+    }
+    if !is_same_folder(process, expected.folder) {
+        let planned = planned_folder.display().to_string();
+        return Err(differs(process, "cwd", &planned, &format!("another folder at {}", folder.display())));
     }
     let decisive = DECISIVE.iter().copied().chain([process_table::RUN_MARKER]);
     for name in decisive {
@@ -64,7 +75,9 @@ pub(crate) fn prove(expected: &Expected<'_>) -> Result<LiveProof, Failure> {
         }
     }
     let recipes = recipes(expected, &environment)?;
-    let (mapped, mapped_elsewhere) = libraries(expected)?;
+    let (mapped, mapped_elsewhere) = libraries(expected, &root)?;
+    let container =
+        expected.container.clone().map(|facts| ContainerFacts { executable: root.digest(&executable), ..facts });
     Ok(LiveProof {
         process,
         executable: executable.to_string_lossy().into_owned(),
@@ -74,6 +87,7 @@ pub(crate) fn prove(expected: &Expected<'_>) -> Result<LiveProof, Failure> {
         environment: environment.into_keys().collect(),
         claimed_version: None,
         recipes,
+        container,
     })
 }
 
@@ -131,7 +145,7 @@ pub(crate) fn compare(before: &LiveProof, after: &LiveProof) -> Result<(), Failu
 }
 
 /// Returns the mapped libraries of the tree with their digests, and the others by path.
-fn libraries(expected: &Expected<'_>) -> Result<(BTreeMap<String, Digest>, Vec<String>), Failure> {
+fn libraries(expected: &Expected<'_>, root: &SeenRoot) -> Result<(BTreeMap<String, Digest>, Vec<String>), Failure> {
     let tree = canonical(expected.tree);
     let mut inside = BTreeMap::new();
     let mut elsewhere = Vec::new();
@@ -141,7 +155,7 @@ fn libraries(expected: &Expected<'_>) -> Result<(BTreeMap<String, Digest>, Vec<S
             continue;
         };
         let name = relative.to_string_lossy().into_owned();
-        let found = of_file(&path).ok();
+        let found = root.digest(&path);
         let planned = expected.proven.native.get(&name);
         let is_native = planned.is_some() || path.extension().is_some_and(|extension| extension == "so");
         match (planned, found) {
@@ -161,34 +175,41 @@ fn libraries(expected: &Expected<'_>) -> Result<(BTreeMap<String, Digest>, Vec<S
 }
 
 /// Returns the executable that the command leads to: its program, or the interpreter that a script names.
-fn planned_executable(expected: &Expected<'_>) -> Option<PathBuf> {
+fn planned_executable(expected: &Expected<'_>, root: &SeenRoot) -> Option<PathBuf> {
     let program = expected.command.first()?;
     let search = expected.environment.get("PATH").map_or("", String::as_str);
-    let file = find_program(program, expected.folder, search)?;
-    let Some(line) = script_line(&file) else { return Some(file) };
+    let find = |program: &str| find_program(program, expected.folder, search, root);
+    let file = find(program)?;
+    let Some(line) = script_line(&file, root) else { return Some(file) };
     let mut words = line.split_whitespace();
     let interpreter = words.next()?;
     let by_env = Path::new(interpreter).file_name().is_some_and(|name| name == "env");
     let named = if by_env { words.find(|word| !word.starts_with('-') && !word.contains('='))? } else { interpreter };
     // The interpreter itself may be a script that starts yet another program; then nothing is known here.
-    let interpreter = find_program(named, expected.folder, search)?;
-    script_line(&interpreter).is_none().then_some(interpreter)
+    let interpreter = find(named)?;
+    script_line(&interpreter, root).is_none().then_some(interpreter)
 }
 
-fn find_program(program: &str, folder: &Path, search: &str) -> Option<PathBuf> {
+fn find_program(program: &str, folder: &Path, search: &str, root: &SeenRoot) -> Option<PathBuf> {
     if program.contains('/') {
-        return fs::canonicalize(folder.join(program)).ok();
+        return root.resolve(&folder.join(program));
     }
-    std::env::split_paths(search).find_map(|place| fs::canonicalize(place.join(program)).ok())
+    std::env::split_paths(search).find_map(|place| root.resolve(&place.join(program)))
 }
 
 /// Returns what follows `#!` in a script's first line.
-fn script_line(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    fs::File::open(path).ok()?.take(300).read_to_end(&mut bytes).ok()?;
+fn script_line(path: &Path, root: &SeenRoot) -> Option<String> {
+    let bytes = root.beginning(path, 300)?;
     let text = bytes.strip_prefix(b"#!")?;
     let line = text.split(|&byte| byte == b'\n').next()?;
     Some(String::from_utf8_lossy(line).trim().to_owned())
+}
+
+/// Returns whether a process works in that very folder of this machine, whatever it is called where the process sees it.
+fn is_same_folder(process: u32, folder: &Path) -> bool {
+    let place = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let planned = place(folder);
+    planned.is_some() && planned == place(Path::new(&format!("/proc/{process}/cwd")))
 }
 
 fn canonical(path: &Path) -> PathBuf {
@@ -244,6 +265,7 @@ mod tests {
             tree: folder.path(),
             proven: &StaticProof::default(),
             recipes: &[],
+            container: None,
         });
         match (found, expected) {
             (Ok(proof), Ok(())) => assert_eq!(proof.executable, sleep.to_string_lossy()),

@@ -268,7 +268,7 @@ impl Session<'_> {
 
     async fn prove(&self, server: &Server, expect: &Expect<'_>) -> Step<LiveProof> {
         let process = attempt!(server.owner());
-        let mut proof = attempt!(live::prove(&expect(process)));
+        let mut proof = attempt!(live::prove(&seen(server, expect, process)));
         let path = crate::engine::version_path(self.load.spec.engine);
         if let Ok(reply) = get(server.target().endpoint(), path, VERSION_PATIENCE).await
             && reply.status == 200
@@ -283,7 +283,7 @@ impl Session<'_> {
         if self.load.spec.server.allow_network {
             return Ok(());
         }
-        let outside = process_table::outside_connections(&server.processes());
+        let outside = process_table::outside_connections(server.network(), &server.processes());
         if outside.is_empty() {
             return Ok(());
         }
@@ -314,11 +314,16 @@ fn check_first(server: &Server, record: Option<&RequestRecord>) -> Result<(), Fa
     Err(failure.with_evidence([line]).with_evidence(server.log_end()))
 }
 
+/// Returns what a process of the engine must be, with what is seen of its container now.
+fn seen<'a>(server: &Server, expect: &Expect<'a>, process: u32) -> live::Expected<'a> {
+    live::Expected { container: server.container(process), ..expect(process) }
+}
+
 /// Returns the failure of an engine whose port is answered by a process that isn't the planned program: that comes before
 /// how it answers.
 fn stranger(server: &Server, expect: &Expect<'_>) -> Option<Failure> {
     let process = server.owner().ok()?;
-    let failure = live::prove(&expect(process)).err()?;
+    let failure = live::prove(&seen(server, expect, process)).err()?;
     // One that has ended meanwhile can't be looked at, which proves nothing.
     process_table::executable(process).map(|_| failure)
 }
@@ -329,7 +334,8 @@ fn still_proven(server: &mut Server, expect: &Expect<'_>, before: &LiveProof) ->
     let found = server.owner().map_err(|failure| {
         live::unproven(failure.message).breaking(Check::SameProcess).with_evidence(failure.evidence)
     });
-    let same = found.and_then(|process| live::prove(&expect(process))).and_then(|after| live::compare(before, &after));
+    let proven = found.and_then(|process| live::prove(&seen(server, expect, process)));
+    let same = proven.and_then(|after| live::compare(before, &after));
     // One that has just ended has no port either.
     same.map_err(|failure| server.ended(FailureStage::Workload).unwrap_or(failure))
 }

@@ -1,19 +1,19 @@
 //! A served engine: started in a process group of its own, proven to be ours, awaited until ready, and stopped for good.
 
-use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use isobench_loadgen::get::get;
 use isobench_loadgen::target::Target;
 use isobench_schema::check::Check;
+use isobench_schema::container::ContainerFacts;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::outcome::evidence;
-use isobench_schema::task::Limits;
 
 use crate::elsewhere::Elsewhere;
-use crate::host::guard::{Farewell, Guard, GuardGoneError, Launch, Report, StartGuardError};
+use crate::host::engine_host::Keeper;
+use crate::host::guard::{Farewell, GuardGoneError, Report};
 use crate::host::process_table;
 use crate::log_evidence::telling_lines;
 
@@ -26,31 +26,29 @@ const OWNER_POLL: Duration = Duration::from_millis(500);
 /// How long one health request may take.
 const HEALTH_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What an engine is started with.
+/// What a server is known by.
 #[derive(Debug, Clone)]
-pub struct Start<'a> {
-    /// This program, which is also the guard.
-    pub program: &'a Path,
-    /// The command as an argument list.
-    pub command: Vec<String>,
-    /// The whole environment.
-    pub environment: BTreeMap<String, String>,
-    /// The working folder.
-    pub folder: PathBuf,
-    /// The folder that its log files are written to.
-    pub logs: &'a Path,
-    /// The port that it was given.
-    pub port: u16,
+pub struct Serving<'a> {
+    /// Where requests go.
+    pub target: Target,
     /// The path that answers 200 when it is ready.
     pub health: &'a str,
-    /// Deadlines.
-    pub limits: &'a Limits,
+    /// The port that it was given.
+    pub port: u16,
+    /// The files that its output goes to.
+    pub stdout: PathBuf,
+    /// The same for what it writes of errors.
+    pub stderr: PathBuf,
+    /// How long it may take to be ready.
+    pub ready: Duration,
+    /// How long it may take to follow SIGTERM.
+    pub grace: Duration,
 }
 
 /// A running engine. Dropping it ends every process of it.
 #[derive(Debug)]
 pub struct Server {
-    guard: Guard,
+    keeper: Box<dyn Keeper>,
     target: Target,
     health: String,
     stdout: PathBuf,
@@ -60,7 +58,9 @@ pub struct Server {
     grace: Duration,
     started: Instant,
     exited: Option<String>,
-    /// The guard's last report, once every process is gone.
+    /// What shows that the memory it used was the end of it.
+    memory: Option<String>,
+    /// The keeper's last report, once every process is gone.
     last: Option<Report>,
 }
 
@@ -84,37 +84,22 @@ pub fn free_port() -> std::io::Result<u16> {
 }
 
 impl Server {
-    /// Starts an engine. It isn't ready yet.
-    ///
-    /// # Errors
-    /// Returns an error if the guard process can't be started.
-    pub fn start(start: Start<'_>, target: Target) -> Result<Self, StartGuardError> {
-        let stdout = start.logs.join(evidence::SERVER_STDOUT);
-        let stderr = start.logs.join(evidence::SERVER_STDERR);
-        let grace = start.limits.stop_s.duration();
-        let launch = Launch {
-            command: start.command,
-            environment: start.environment,
-            folder: start.folder,
-            stdout: stdout.clone(),
-            stderr: stderr.clone(),
-            grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
-        };
-        let started = Instant::now();
-        let guard = Guard::start(start.program, &launch)?;
-        Ok(Self {
-            guard,
-            target,
-            health: start.health.to_owned(),
-            stdout,
-            stderr,
-            port: start.port,
-            ready_by: started + start.limits.ready_s.duration(),
-            grace,
+    /// Takes over an engine that was started at that moment. It isn't ready yet.
+    pub(crate) fn new(keeper: Box<dyn Keeper>, serving: Serving<'_>, started: Instant) -> Self {
+        Self {
+            keeper,
+            target: serving.target,
+            health: serving.health.to_owned(),
+            stdout: serving.stdout,
+            stderr: serving.stderr,
+            port: serving.port,
+            ready_by: started + serving.ready,
+            grace: serving.grace,
             started,
             exited: None,
+            memory: None,
             last: None,
-        })
+        }
     }
 
     /// Returns when the process was started.
@@ -129,19 +114,32 @@ impl Server {
 
     /// Returns every living process of the engine.
     pub fn processes(&self) -> Vec<process_table::ProcessInfo> {
-        process_table::descendants(self.guard.process())
+        process_table::descendants(self.keeper.root())
+    }
+
+    /// Returns a process that is in the engine's network.
+    pub fn network(&self) -> u32 {
+        self.keeper.root()
+    }
+
+    /// Returns what is seen of the engine's container, given the engine's process; `None` without a container.
+    pub fn container(&self, engine: u32) -> Option<ContainerFacts> {
+        self.keeper.container(engine)
     }
 
     /// Returns the failure of an engine that has ended or couldn't be started, as seen by now. Takes no time.
     pub fn ended(&mut self, stage: FailureStage) -> Option<Failure> {
         let gone = loop {
-            match self.guard.report(Duration::ZERO) {
+            match self.keeper.report() {
                 Ok(Some(Report::Started { .. })) => {}
                 Ok(Some(Report::Refused { error })) => {
                     let message = format!("the engine can't be started: {error}");
                     return Some(Failure::new(FailureStage::Start, FailureClass::SpawnFailed, message));
                 }
-                Ok(Some(Report::Exited { status })) => self.exited = Some(status),
+                Ok(Some(Report::Exited { status, memory })) => {
+                    self.exited = Some(status);
+                    self.memory = memory;
+                }
                 Ok(Some(last @ Report::Ended { .. })) => self.last = Some(last),
                 Ok(None) => break false,
                 Err(GuardGoneError) => break self.last.is_none(),
@@ -161,6 +159,12 @@ impl Server {
             | FailureStage::Parse
             | FailureStage::Validity => (FailureClass::StartCrashed, "before it was ready"),
         };
+        if let Some(memory) = &self.memory {
+            let message = format!("the engine was killed for the memory that it used, {when}");
+            let line = EvidenceLine::new("container", None, memory);
+            let failure = Failure::new(stage, FailureClass::MemoryExceeded, message);
+            return Some(failure.with_evidence([line]).with_evidence(self.log_end()));
+        }
         let message = format!("the engine ended with {status} {when}");
         Some(Failure::new(stage, class, message).with_evidence(self.log_end()))
     }
@@ -188,9 +192,9 @@ impl Server {
             let now = Instant::now();
             if now >= look_at_owner {
                 look_at_owner = now + OWNER_POLL;
-                if !process_table::listeners(self.port).is_empty() {
+                if !process_table::listeners(self.network(), self.port).is_empty() {
                     self.check_owner()?;
-                } else if let Some(failure) = elsewhere.look(&self.processes(), self.port, &self.health).await {
+                } else if let Some(failure) = self.look_elsewhere(&mut elsewhere).await {
                     return Err(failure.with_evidence(self.log_end()));
                 }
             }
@@ -202,6 +206,10 @@ impl Server {
             }
             tokio::time::sleep(POLL).await;
         }
+    }
+
+    async fn look_elsewhere(&self, elsewhere: &mut Elsewhere) -> Option<Failure> {
+        elsewhere.look((self.network(), &self.processes()), self.port, &self.health).await
     }
 
     /// Returns the health endpoint's answer, or `None` if there is none; stops waiting for it when the engine ends.
@@ -227,7 +235,7 @@ impl Server {
     /// # Errors
     /// Returns a failure if the socket isn't held by a process of this engine.
     pub fn owner(&self) -> Result<u32, Failure> {
-        let listeners = process_table::listeners(self.port);
+        let listeners = process_table::listeners(self.network(), self.port);
         let ours: Vec<u32> = self.processes().iter().map(|process| process.pid).collect();
         let address = |text: &str| text.parse::<SocketAddr>().ok();
         let wanted = [address(&format!("{HOST}:{}", self.port)), address(&format!("0.0.0.0:{}", self.port))];
@@ -269,19 +277,19 @@ impl Server {
         lines
     }
 
-    /// Returns the failure of an engine whose guard was killed or held: only a process that isn't ours does that.
+    /// Returns the failure of an engine whose keeper was killed or held: only a process that isn't ours does that.
     fn unguarded(&self, stage: FailureStage, what: &str) -> Failure {
-        let guard = self.guard.process();
-        let line = EvidenceLine::new("/proc", None, &format!("process {guard}, the guard of the engine, {what}"));
-        let message = format!("the guard process of the engine {what}");
+        let (process, keeper) = (self.keeper.root(), self.keeper.name());
+        let line = EvidenceLine::new("/proc", None, &format!("process {process}, the {keeper} of the engine, {what}"));
+        let message = format!("the {keeper} process of the engine {what}");
         Failure::new(stage, FailureClass::ServerDied, message).with_evidence([line]).with_evidence(self.log_end())
     }
 
-    /// Stops the engine: gracefully, then by force. Returns when every process that its guard knows of is gone; without
-    /// its guard the engine may still run.
+    /// Stops the engine: gracefully, then by force. Returns when every process that its keeper knows of is gone; without
+    /// it the engine may still run.
     pub fn stop(mut self) -> Stopped {
         let stage = FailureStage::Workload;
-        let Farewell { reports, was_held } = self.guard.stop(self.grace);
+        let Farewell { reports, was_held } = self.keeper.stop(self.grace);
         let last = reports.into_iter().chain(self.last.take()).find(|report| matches!(report, Report::Ended { .. }));
         let mut stopped = Stopped::default();
         if was_held {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::container::ContainerSpec;
 use crate::environment::{EngineKind, EnvironmentSpec, Isolation};
 use crate::event::{BlockEnd, EventKind};
 use crate::failure::Failure;
@@ -69,6 +70,9 @@ pub struct BlockSpec {
     pub isolation: Isolation,
     /// Whether agent patches may run without isolation.
     pub allow_unisolated: bool,
+    /// What engines' containers are made with, if they run in containers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<ContainerSpec>,
 }
 
 impl Stored for BlockSpec {

@@ -27,7 +27,7 @@ spelt_enum!(
         Inputs = "inputs",
         /// The definitions of the metrics.
         Definition = "definition",
-        /// The isolation level.
+        /// The isolation level, and with containers their image, bounds and devices.
         Isolation = "isolation",
         /// The recipes and packages.
         Recipes = "recipes",

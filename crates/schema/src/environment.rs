@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
+use crate::container::{ContainerFacts, ContainerSpec, ImageFacts};
 use crate::failure::spelt_enum;
 use crate::ids::{CommitId, Digest, EnvironmentId};
 
@@ -42,8 +43,17 @@ spelt_enum!(
     Isolation {
         /// A bare process: private folders and a clean environment, nothing else.
         None = "none",
+        /// A container of its own: read-only files, no network but its own loopback, no capabilities, limits that are read back.
+        Container = "container",
     }
 );
+
+impl Isolation {
+    /// Returns the level of engines that run in such containers, or in none.
+    pub fn of(container: Option<&ContainerSpec>) -> Self {
+        if container.is_some() { Self::Container } else { Self::None }
+    }
+}
 
 /// The bytes of a patch. In JSON: a string if they are UTF-8, else `{"base64": ".."}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -294,6 +304,9 @@ pub struct StaticProof {
     /// What was read back of each recipe, by its id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub recipes: BTreeMap<String, String>,
+    /// The image that the engine's container is made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageFacts>,
 }
 
 /// What the operating system says of the running engine.
@@ -317,6 +330,9 @@ pub struct LiveProof {
     /// What the process shows of each recipe that sets a variable or an option, by its id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub recipes: BTreeMap<String, String>,
+    /// The container that it runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<ContainerFacts>,
 }
 
 #[cfg(test)]

@@ -121,6 +121,12 @@ spelt_enum!(
         SpawnFailed = "spawn-failed",
         /// The engine ended before it was ready.
         StartCrashed = "start-crashed",
+        /// The daemon of containers refused to make or start the engine's container.
+        ContainerRefused = "container-refused",
+        /// The engine's container can't be given the devices that it needs.
+        DeviceUnavailable = "device-unavailable",
+        /// The engine was killed because it used all the memory that its container may have.
+        MemoryExceeded = "memory-exceeded",
         /// The engine was still not ready at the deadline.
         NeverReady = "never-ready",
         /// Another process owns the port that the engine was given.
@@ -232,6 +238,8 @@ impl FailureClass {
             | Self::NotDrained
             | Self::DeviceSlowed
             | Self::DevicePowerCapped
+            | Self::ContainerRefused
+            | Self::DeviceUnavailable
             | Self::DiskFull
             | Self::Interrupted
             | Self::HostError => Charge::Infrastructure,
@@ -250,6 +258,7 @@ impl FailureClass {
             | Self::EnvironmentUnproven
             | Self::EnvironmentModified
             | Self::StartCrashed
+            | Self::MemoryExceeded
             | Self::NeverReady
             | Self::FirstRequestFailed
             | Self::ServerDied

@@ -10,6 +10,7 @@ pub mod check;
 pub mod commit_task;
 pub mod comparability;
 pub mod confirmation;
+pub mod container;
 pub mod coverage;
 pub mod deviation;
 pub mod environment;

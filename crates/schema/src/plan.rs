@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::assessment::{Assessment, PlannedFor};
+use crate::container::ContainerSpec;
 use crate::deviation::Deviation;
 use crate::environment::{EngineKind, EnvironmentSpec, Isolation};
 use crate::failure::spelt_enum;
@@ -311,6 +312,9 @@ pub struct Plan {
     pub isolation: Isolation,
     /// Whether agent patches may run without isolation.
     pub allow_unisolated: bool,
+    /// What engines' containers are made with, if they run in containers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<ContainerSpec>,
     /// The tasks, in the order in which they are run.
     pub tasks: Vec<PlannedTask>,
     /// What isn't run, and why.

@@ -58,6 +58,7 @@ fn plan() -> Plan {
         facts: Digest::of(b""),
         seed: 1,
         isolation: Isolation::None,
+        container: None,
         allow_unisolated: true,
         tasks: Vec::new(),
         exclusions: Vec::new(),

@@ -73,6 +73,7 @@ pub(crate) fn plan() -> Plan {
         facts: Digest::of(format::to_pretty(&facts()).unwrap().as_bytes()),
         seed: 1,
         isolation: Isolation::None,
+        container: None,
         allow_unisolated: true,
         tasks: vec![task],
         exclusions: Vec::new(),
@@ -143,6 +144,7 @@ pub(crate) fn block_spec(block: u32, attempt: u32) -> BlockSpec {
         fetched: Vec::new(),
         recipes: Vec::new(),
         isolation: Isolation::None,
+        container: None,
         allow_unisolated: true,
     }
 }

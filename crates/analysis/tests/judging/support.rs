@@ -140,6 +140,7 @@ pub(crate) fn plan(tasks: Vec<PlannedTask>) -> Plan {
         facts: Digest::of(b"facts"),
         seed: 1,
         isolation: Isolation::None,
+        container: None,
         allow_unisolated: true,
         tasks,
         exclusions: Vec::new(),
@@ -276,6 +277,7 @@ pub(crate) fn spec(task: &PlannedTask, attempt: &Attempt) -> BlockSpec {
         fetched: Vec::new(),
         recipes: Vec::new(),
         isolation: Isolation::None,
+        container: None,
         allow_unisolated: true,
     }
 }

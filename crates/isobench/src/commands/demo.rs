@@ -10,6 +10,7 @@ use isobench_store::layout;
 
 use super::{Context, plan, run};
 use crate::args::{ChoiceArgs, CommitArgs, DemoArgs};
+use crate::container_args::ContainerArgs;
 use crate::demo::{self, Size, calibrate};
 use crate::design_args::DesignArgs;
 use crate::disk_args::DiskArgs;
@@ -59,6 +60,7 @@ pub(crate) fn choice(cache: &Path) -> ChoiceArgs {
         library: None,
         disk: DiskArgs::default(),
         design: DesignArgs::default(),
+        containers: ContainerArgs::default(),
         commits: CommitArgs::default(),
         cache: Some(cache.to_owned()),
     }

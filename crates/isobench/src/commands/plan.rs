@@ -14,7 +14,6 @@ use isobench_plan::setting::Setting;
 use isobench_report::{html, markdown, terminal as report};
 use isobench_runner::inputs::{Hub, HubSettings};
 use isobench_schema::assessment::Standing;
-use isobench_schema::environment::Isolation;
 use isobench_schema::facts::Facts;
 use isobench_schema::format;
 use isobench_schema::ids::TaskId;
@@ -103,7 +102,7 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
         choice,
         allow_unisolated: args.allow_unisolated,
         planner_version: env!("CARGO_PKG_VERSION").to_owned(),
-        isolation: Isolation::None,
+        container: args.containers.meant()?,
         baseline_against_itself: args.against_itself,
         commits,
         design: args.design.options(),

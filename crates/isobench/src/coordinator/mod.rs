@@ -26,6 +26,7 @@ use isobench_store::RunStore;
 
 use isobench_analysis::validity::LaunchRules;
 
+use crate::container_args;
 use crate::evidence::{self, Digests, LaunchDigest};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::progress::Watch;
@@ -232,10 +233,15 @@ fn run_block(
 pub(crate) fn block_error(error: RunBlockError) -> CommandError {
     let disk_full = error.is_disk_full();
     let exit = match &error {
-        RunBlockError::IsolationMissing { .. } | RunBlockError::Workload(_) => Exit::Usage,
-        RunBlockError::Lease(_) | RunBlockError::Guard(_) | RunBlockError::Reaper(_) | RunBlockError::Prepare(_) => {
-            Exit::Machine
+        RunBlockError::IsolationMissing { .. } | RunBlockError::ImageMissing | RunBlockError::Workload(_) => {
+            Exit::Usage
         }
+        RunBlockError::Container(_)
+        | RunBlockError::ContainerNetwork(_)
+        | RunBlockError::Lease(_)
+        | RunBlockError::Guard(_)
+        | RunBlockError::Reaper(_)
+        | RunBlockError::Prepare(_) => Exit::Machine,
         RunBlockError::Sink(_) | RunBlockError::Scratch { .. } if disk_full => Exit::Machine,
         RunBlockError::Sink(_) | RunBlockError::Scratch { .. } | RunBlockError::Unkillable { .. } => Exit::Error,
     };
@@ -245,6 +251,9 @@ pub(crate) fn block_error(error: RunBlockError) -> CommandError {
             Some("give `--allow-unisolated` if you trust the patch as much as a program that you would run yourself")
         }
         RunBlockError::Unkillable { .. } => Some("these processes hold the device; end them by hand before going on"),
+        RunBlockError::ContainerNetwork(_) => Some("run isobench as root, whom the kernel allows it"),
+        RunBlockError::Container(error) => Some(container_args::next_step(error)),
+        RunBlockError::ImageMissing => Some("make the plan again with `--isolation container --image IMAGE`"),
         RunBlockError::Sink(_)
         | RunBlockError::Scratch { .. }
         | RunBlockError::Prepare(_)

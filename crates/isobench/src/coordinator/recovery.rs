@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use isobench_plan::progress::Progress;
 use isobench_runner::block;
+use isobench_runner::container::{self, Daemon};
 use isobench_runner::environment::KnownTrees;
 use isobench_runner::host::guard::is_guard;
 use isobench_runner::host::removal::{EVICTED, remove_folder, remove_or_evict};
@@ -30,13 +31,15 @@ const STEP: Duration = Duration::from_millis(20);
 const LOOKS: u32 = 2;
 const SPEC: &str = "spec.json";
 
-/// Ends every process that carries the run's mark and every descendant of one, removes their temporary folders, and
+/// Ends the run's containers and those that are nobody's, every process that carries the run's mark and every descendant of one, removes their temporary folders, and
 /// returns their ids. The run's lock is held, so that they are nobody's.
 ///
 /// # Errors
 /// Returns an error if some can't be ended.
 pub(crate) fn end_orphans(marker: &str) -> Result<Vec<u32>, CommandError> {
-    let mut ended = BTreeSet::new();
+    // A daemon that doesn't answer has no say; a run that needs it finds out. Its containers carry the mark as well.
+    let swept = container::ask(async { container::sweep(&Daemon::connect().await?, Some(marker)).await });
+    let mut ended: BTreeSet<u32> = swept.into_iter().flatten().filter_map(|swept| swept.process).collect();
     let deadline = Instant::now() + PATIENCE;
     let mut quiet = 0;
     while quiet < LOOKS {

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "all of it is test code")]
 
+pub(crate) mod daemons;
 pub(crate) mod processes;
 
 use std::fs;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use isobench_schema::assessment::Assessment;
-use isobench_schema::environment::{EnvironmentSpec, Python, Rung};
+use isobench_schema::environment::{EnvironmentSpec, Isolation, Python, Rung};
 use isobench_schema::ids::{EnvironmentId, TaskId};
 use isobench_schema::input::{InputOrigin, PlannedInput};
 use isobench_schema::plan::{Design, Plan, PlannedTask};
@@ -165,9 +165,17 @@ fn head(out: &mut String, plan: &Plan, style: Style) {
         out.push_str(&style.bold(&line));
         out.push('\n');
     }
-    let patches = if plan.allow_unisolated { "agent patches may run without it" } else { "needed for agent patches" };
+    let image = plan.container.as_ref().map(|container| container.image.name.as_str());
+    let image = image.map_or_else(String::new, |image| format!(" of `{}`", clean(image)));
+    let patches = if plan.isolation == Isolation::Container {
+        "agent patches run in it"
+    } else if plan.allow_unisolated {
+        "agent patches may run without it"
+    } else {
+        "needed for agent patches"
+    };
     let made = format!(
-        "made by {}, seed {}, facts {}, isolation {} ({patches})",
+        "made by {}, seed {}, facts {}, isolation {}{image} ({patches})",
         clean(&plan.planner),
         plan.seed,
         plan.facts.short(),

@@ -489,6 +489,7 @@ pub(crate) fn plan() -> Plan {
         facts: Digest::of(b"facts"),
         seed: 1,
         isolation: Isolation::None,
+        container: None,
         allow_unisolated: true,
         tasks: vec![task],
         exclusions: judged.exclusions,

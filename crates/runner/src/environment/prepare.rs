@@ -49,6 +49,11 @@ impl Prepared {
         self.uses.iter().for_each(|used| used.note(run));
     }
 
+    /// Returns the folder of its virtual environment, if it has one.
+    pub fn venv_folder(&self) -> Option<&Path> {
+        self.manifest.venv.as_ref().map(|venv| venv.folder.as_path())
+    }
+
     /// Adds to `environment` what a process needs to run in this environment: Python's search path, a bytecode cache that
     /// is private and empty, and the virtual environment. `scratch` is a private folder of the launch.
     ///

@@ -66,6 +66,9 @@ pub enum Report {
     Exited {
         /// How, in words: `exit status 1`, `signal 9`.
         status: String,
+        /// What shows that it was killed for the memory that it used, if it was and anybody can tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<String>,
     },
     /// Every process is gone; the last report.
     Ended {
@@ -168,7 +171,7 @@ impl Guard {
     ///
     /// # Errors
     /// Returns an error if the guard has ended. Its last report was [`Report::Ended`], or it was killed.
-    pub fn report(&self, patience: Duration) -> Result<Option<Report>, GuardGoneError> {
+    pub fn next_report(&self, patience: Duration) -> Result<Option<Report>, GuardGoneError> {
         match self.reports.recv_timeout(patience) {
             Ok(report) => Ok(Some(report)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -186,7 +189,7 @@ impl Guard {
     }
 
     /// Asks for a graceful stop, and returns what the guard tells until every process is gone.
-    pub fn stop(&mut self, grace: Duration) -> Farewell {
+    pub fn ask_to_stop(&mut self, grace: Duration) -> Farewell {
         let deadline = Instant::now() + grace + FOLLOW + DEATH + FOLLOW;
         let mut was_held = self.let_go();
         if let Some(input) = self.input.as_mut() {
@@ -195,7 +198,7 @@ impl Guard {
         }
         let mut reports = Vec::new();
         while Instant::now() < deadline {
-            match self.report(STEP) {
+            match self.next_report(STEP) {
                 Ok(Some(report)) => {
                     let last = matches!(report, Report::Ended { .. });
                     reports.push(report);
@@ -374,7 +377,7 @@ fn oversee(engine: u32, grace: Duration, notices: &Receiver<Notice>) -> Report {
             Ok(Notice::Alone) => end.kill_at = Some(Instant::now()),
             Ok(Notice::Reaped(pid, status)) if pid == engine => {
                 end.engine_lives = false;
-                report(&Report::Exited { status });
+                report(&Report::Exited { status, memory: None });
                 let follow = if end.kill_at.is_some() { FOLLOW.min(grace) } else { FOLLOW };
                 end.follow_until = Some(Instant::now() + follow);
                 end.kill_at = None;

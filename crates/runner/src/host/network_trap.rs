@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -20,31 +20,39 @@ const PATIENCE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct NetworkTrap {
     address: SocketAddr,
+    /// The socket once more, to wake the thread by: the thread that drops the trap may be in another network.
+    listening: TcpListener,
     asked: Arc<Mutex<Vec<String>>>,
     closing: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl NetworkTrap {
-    /// Opens a trap on a free loopback port.
+    /// Opens a trap on a loopback port, in the network that the calling thread is in; on a free one if `port` is 0.
     ///
     /// # Errors
-    /// Returns the operating system's error if no port can be had.
-    pub fn open() -> io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    /// Returns the operating system's error if the port can't be had.
+    pub fn open(port: u16) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", port))?;
         let address = listener.local_addr()?;
+        let listening = listener.try_clone()?;
         let asked = Arc::new(Mutex::new(Vec::new()));
         let closing = Arc::new(AtomicBool::new(false));
         let thread = thread::Builder::new().name("network-trap".to_owned()).spawn({
             let (asked, closing) = (Arc::clone(&asked), Arc::clone(&closing));
             move || serve(&listener, &asked, &closing)
         })?;
-        Ok(Self { address, asked, closing, thread: Some(thread) })
+        Ok(Self { address, listening, asked, closing, thread: Some(thread) })
     }
 
-    /// Returns the variables that lead a process here.
-    pub fn variables(&self) -> BTreeMap<String, String> {
-        let proxy = format!("http://{}", self.address);
+    /// Returns the port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Returns the variables that lead a process to a trap on that port.
+    pub fn variables(port: u16) -> BTreeMap<String, String> {
+        let proxy = format!("http://127.0.0.1:{port}");
         let mut variables = BTreeMap::new();
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
             variables.insert(name.to_owned(), proxy.clone());
@@ -66,8 +74,8 @@ impl NetworkTrap {
 impl Drop for NetworkTrap {
     fn drop(&mut self) {
         self.closing.store(true, Ordering::Relaxed);
-        // Wakes the thread; if it can't be reached it has ended already.
-        let _ = TcpStream::connect_timeout(&self.address, PATIENCE);
+        // Wakes the thread; if that fails it has ended already.
+        let _ = rustix::net::shutdown(&self.listening, rustix::net::Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -91,7 +99,7 @@ fn serve(listener: &TcpListener, asked: &Mutex<Vec<String>>, closing: &AtomicBoo
 }
 
 /// Returns the first line that a client sends, up to 300 bytes.
-fn first_line(stream: &mut TcpStream) -> String {
+fn first_line(stream: &mut std::net::TcpStream) -> String {
     let _ = stream.set_read_timeout(Some(PATIENCE));
     let mut bytes = [0_u8; 300];
     let read = stream.read(&mut bytes).unwrap_or(0);
@@ -106,9 +114,9 @@ mod tests {
 
     #[test]
     fn whoever_asks_is_seen_and_refused() {
-        let trap = NetworkTrap::open().unwrap();
-        let address = trap.variables()["https_proxy"].replace("http://", "");
-        let mut stream = TcpStream::connect(address).unwrap();
+        let trap = NetworkTrap::open(0).unwrap();
+        let address = NetworkTrap::variables(trap.port())["https_proxy"].replace("http://", "");
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
         stream.write_all(b"CONNECT hub.example:443 HTTP/1.1\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();

@@ -24,7 +24,7 @@ pub struct ProcessInfo {
     pub zombie: bool,
 }
 
-/// A listening TCP socket of this network namespace.
+/// A listening TCP socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listener {
     /// The socket's inode.
@@ -37,6 +37,11 @@ pub struct Listener {
 pub fn processes() -> Vec<ProcessInfo> {
     let Ok(all) = all_processes() else { return Vec::new() };
     all.flatten().filter_map(|process| info(&process)).collect()
+}
+
+/// Returns a process, if there is one by that id.
+pub fn find(process: u32) -> Option<ProcessInfo> {
+    info(&open(process)?)
 }
 
 fn info(process: &Process) -> Option<ProcessInfo> {
@@ -131,27 +136,32 @@ pub fn command_line(process: u32) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns the sockets that listen on `port`, over IPv4 and IPv6.
-pub fn listeners(port: u16) -> Vec<Listener> {
-    let mut found = all_listeners();
+/// Returns the sockets that listen on `port`, over IPv4 and IPv6, in the network of the process `network`.
+pub fn listeners(network: u32, port: u16) -> Vec<Listener> {
+    let mut found = all_listeners(network);
     found.retain(|listener| listener.address.port() == port);
     found
 }
 
-/// Returns every socket on which one of these processes listens.
-pub fn listened_by(among: &[ProcessInfo]) -> Vec<Listener> {
+/// Returns every socket on which one of these processes listens in the network of the process `network`.
+pub fn listened_by(network: u32, among: &[ProcessInfo]) -> Vec<Listener> {
     let own: BTreeSet<u64> = among.iter().flat_map(|process| sockets(process.pid)).collect();
-    let mut found = all_listeners();
+    let mut found = all_listeners(network);
     found.retain(|listener| own.contains(&listener.inode));
     found
 }
 
-fn all_listeners() -> Vec<Listener> {
-    let v4 = procfs::net::tcp().unwrap_or_default();
-    let v6 = procfs::net::tcp6().unwrap_or_default();
+fn all_listeners(network: u32) -> Vec<Listener> {
+    let (v4, v6) = tcp_tables(network);
     let listens = |entry: &procfs::net::TcpNetEntry| entry.state == procfs::net::TcpState::Listen;
     let listener = |entry: procfs::net::TcpNetEntry| Listener { inode: entry.inode, address: entry.local_address };
     v4.into_iter().chain(v6).filter(listens).map(listener).collect()
+}
+
+/// Returns the TCP sockets, over IPv4 and IPv6, in the network of a process. One that is gone has none.
+fn tcp_tables(network: u32) -> (Vec<procfs::net::TcpNetEntry>, Vec<procfs::net::TcpNetEntry>) {
+    let Some(process) = open(network) else { return (Vec::new(), Vec::new()) };
+    (process.tcp().unwrap_or_default(), process.tcp6().unwrap_or_default())
 }
 
 /// Returns the first of `among` that holds the socket with that inode.
@@ -186,10 +196,13 @@ fn open(process: u32) -> Option<Process> {
     Process::new(i32::try_from(process).ok()?).ok()
 }
 
-/// Returns the connections of these processes to addresses that aren't loopback, as `command -> address`.
-pub fn outside_connections(among: &[ProcessInfo]) -> Vec<String> {
-    let entries = procfs::net::tcp().unwrap_or_default().into_iter().chain(procfs::net::tcp6().unwrap_or_default());
-    let outside: BTreeMap<u64, std::net::SocketAddr> = entries
+/// Returns the connections of these processes, in the network of the process `network`, to addresses that aren't loopback,
+/// as `command -> address`.
+pub fn outside_connections(network: u32, among: &[ProcessInfo]) -> Vec<String> {
+    let (v4, v6) = tcp_tables(network);
+    let outside: BTreeMap<u64, std::net::SocketAddr> = v4
+        .into_iter()
+        .chain(v6)
         .filter(|entry| !entry.remote_address.ip().to_canonical().is_loopback() && entry.remote_address.port() != 0)
         .map(|entry| (entry.inode, entry.remote_address))
         .collect();
@@ -269,9 +282,9 @@ mod tests {
     fn this_process_is_seen_with_its_listener() {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = socket.local_addr().unwrap().port();
-        let found = listeners(port);
-        assert_eq!(found.len(), 1);
         let this = std::process::id();
+        let found = listeners(this, port);
+        assert_eq!(found.len(), 1);
         assert_eq!(socket_owner(found[0].inode, [this]), Some(this));
         assert!(processes().iter().any(|process| process.pid == this));
         assert!(!mapped_libraries(this).is_empty());

@@ -1,14 +1,15 @@
 //! What this machine lacks, what that forbids, and how to get it.
 
-use std::os::unix::fs::FileTypeExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use isobench_schema::container::DaemonFacts;
 use isobench_schema::facts::Host;
 use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 
 use super::tools::ask;
 use super::{disk_free_mib, host, read_line};
+use crate::container::{self, Daemon, Swept};
 
 /// The oldest git that isobench's options work with.
 const OLDEST_GIT: (u32, u32) = (2, 25);
@@ -86,11 +87,13 @@ impl From<bool> for Good {
 /// Looks at everything that runs depend on. `cache` and `runs` are the folders for environments and records.
 pub fn doctor(cache: &Path, runs: &Path) -> Vec<Check> {
     let host = host(&[cache, runs]);
+    let [daemon, left] = containers();
     vec![
         git(&host),
         python(&host),
         uv(&host),
-        containers(&host),
+        daemon,
+        left,
         devices(&host),
         disk("disk of the cache", cache),
         disk("disk of the runs", runs),
@@ -144,25 +147,54 @@ fn uv(host: &Host) -> Check {
     )
 }
 
-fn containers(host: &Host) -> Check {
-    let named = std::env::var("DOCKER_HOST").ok();
-    let named = named.as_deref().and_then(|address| address.strip_prefix("unix://")).map(PathBuf::from);
-    let user = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let user = user.iter().flat_map(|folder| [folder.join("docker.sock"), folder.join("podman/podman.sock")]);
-    let places = ["/var/run/docker.sock", "/run/podman/podman.sock"].map(PathBuf::from);
-    let is_socket = |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.file_type().is_socket());
-    let socket = named.into_iter().chain(user).chain(places).find(is_socket);
-    let client = ["docker", "podman"].iter().find(|name| host.tools.contains_key(**name));
-    let found = match (&socket, client) {
-        (Some(socket), _) => format!("a socket at {}", socket.display()),
-        (None, Some(client)) => format!("the client `{client}`, but no socket of a running service"),
-        (None, None) => "not found".to_owned(),
+/// Looks at the daemon of containers, and ends what earlier runs have left of them.
+fn containers() -> [Check; 2] {
+    let looked = container::ask(async {
+        let daemon = Daemon::connect().await?;
+        let facts = daemon.facts().await?;
+        let swept = container::sweep(&daemon, None).await;
+        Ok((format!("{} it listens at {}", in_words(&facts), daemon.socket().display()), swept))
+    });
+    let is_root = rustix::process::geteuid().is_root();
+    let (found, good, left) = match looked {
+        Ok((found, swept)) => {
+            let user = if is_root { "" } else { "; this user may not be let into a container's network" };
+            (
+                format!("{found}{user}"),
+                is_root,
+                swept.map_or_else(|error| error.to_string(), |swept| in_words_swept(&swept)),
+            )
+        }
+        Err(error) => (error.to_string(), false, "none that can be seen".to_owned()),
     };
-    Check::ok("container runtime", found).warn_unless(
-        socket.is_some().into(),
+    let daemon = Check::ok("containers", found).warn_unless(
+        good.into(),
         "isolation by containers; untrusted patches run as bare processes, if that is allowed",
-        "install docker or podman and start its service",
-    )
+        "install docker or podman, start its service, name its socket with `DOCKER_HOST=unix://PATH`, and run isobench as root",
+    );
+    [daemon, Check::ok("left containers", left)]
+}
+
+fn in_words(facts: &DaemonFacts) -> String {
+    let DaemonFacts { engine, version, api, .. } = facts;
+    let unknown = || "unknown".to_owned();
+    let storage = facts.storage_driver.clone().unwrap_or_else(unknown);
+    let groups = facts.cgroup_version.clone().unwrap_or_else(unknown);
+    let free = match (&facts.root, facts.root_free_mib) {
+        (Some(root), Some(free)) => format!("{free} MiB free at {root}"),
+        (Some(root), None) => format!("images at {root}"),
+        (None, _) => "images at an unknown place".to_owned(),
+    };
+    let runtimes = facts.runtimes.join(" ");
+    format!("{engine} {version}, API {api}, control groups {groups}, {storage}, runtimes {runtimes}, {free};")
+}
+
+fn in_words_swept(swept: &[Swept]) -> String {
+    let one = |swept: &Swept| format!("{} ({})", swept.id.chars().take(12).collect::<String>(), swept.why);
+    match swept {
+        [] => "none".to_owned(),
+        some => format!("ended: {}", some.iter().map(one).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 fn devices(host: &Host) -> Check {
@@ -289,7 +321,7 @@ mod tests {
     fn what_is_wrong_says_what_it_forbids_and_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let checks = doctor(folder.path(), folder.path());
-        assert_eq!(checks.len(), 15);
+        assert_eq!(checks.len(), 16);
         for check in &checks {
             let has_advice = check.forbids.is_some() && check.advice.is_some();
             assert_eq!(has_advice, check.status != CheckStatus::Ok, "{check:?}");

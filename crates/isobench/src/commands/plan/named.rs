@@ -175,6 +175,7 @@ mod tests {
             facts: Digest::of(b""),
             seed: 1,
             isolation: Isolation::None,
+            container: None,
             allow_unisolated: false,
             tasks: Vec::new(),
             exclusions: Vec::new(),

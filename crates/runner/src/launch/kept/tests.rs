@@ -2,7 +2,10 @@
 
 use std::os::unix::fs::symlink;
 
+use isobench_schema::ids::Digest;
+
 use super::*;
+use crate::launch::write_json;
 
 #[test]
 fn a_link_or_folder_in_the_place_of_evidence_is_none() {

@@ -1,0 +1,34 @@
+//! Containers, over the API that Docker's and Podman's daemons serve on a socket of this machine.
+//!
+//! A daemon is asked for everything but the proof: what runs in a container is looked at from outside, by the files that
+//! this machine's kernel has of its processes.
+
+mod daemon;
+mod error;
+mod host;
+pub mod init;
+mod init_files;
+mod keeper;
+mod labels;
+mod limits;
+mod options;
+mod sweep;
+mod work;
+
+use std::future::Future;
+
+pub use daemon::Daemon;
+pub use error::ContainerError;
+pub(crate) use host::{Asked, ContainerHost};
+pub use options::{ContainerOptions, Devices, Input, Log, Network, RootFiles, Ulimit};
+pub use sweep::{Swept, sweep};
+pub use work::{ContainerState, Executed};
+
+/// Runs a question to a daemon to its end, from a thread that has no runtime.
+///
+/// # Errors
+/// Returns the question's own error, or that of a runtime that can't be made.
+pub fn ask<T>(question: impl Future<Output = Result<T, ContainerError>>) -> Result<T, ContainerError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|source| ContainerError::Thread { source })?.block_on(question)
+}
