@@ -1,15 +1,18 @@
 //! One launch: an environment proven, an engine served, a workload sent, everything kept, and nothing left behind.
 
+mod left_behind;
+mod script;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use isobench_loadgen::schedule::Schedules;
 use isobench_loadgen::target::Target;
 use isobench_schema::block::{BlockLaunch, BlockSpec};
 use isobench_schema::check::Check;
@@ -38,6 +41,7 @@ use crate::live;
 use crate::load::{self, Load, Notes};
 use crate::server::{self, Server, Start};
 use crate::sink::Sink;
+use left_behind::{left_shared_memory, log_flood, shared_folders};
 
 /// What a launch is part of.
 #[derive(Debug, Clone, Copy)]
@@ -154,6 +158,8 @@ const EVIDENCE: &[&str] = &[
     evidence::SERVER_STDOUT,
     evidence::SERVER_STDERR,
     evidence::REQUESTS,
+    evidence::SCRIPT_RESULT,
+    evidence::SCRIPT_SEEN,
 ];
 
 /// Returns the pieces of evidence that stand in a launch's folder, by name. What the engine put in the place of one, such
@@ -240,7 +246,13 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
     // What looks at the environment runs some of its code.
     context.reaper.end_strays()?;
     progress.notes.timeline.environment_ms = millis(begun.elapsed());
-    let measured = serve_and_measure(context, progress, &Arm { prepared: &prepared, proven: &proven }, sink)?;
+    let arm = Arm { prepared: &prepared, proven: &proven };
+    let measured = match (&context.spec.workload.script, &context.ready.schedules) {
+        (_, Err(failure)) => Err(failure.clone()),
+        (Some(script), Ok(_)) => script::run_and_measure(context, progress, (&arm, script), &prepare, sink)?,
+        (None, Ok(Some(schedules))) => serve_and_measure(context, progress, (&arm, schedules), sink)?,
+        (None, Ok(None)) => Err(spawn_failed("nothing is to be sent to it")),
+    };
     let unmodified = proof::verify_unmodified(&prepared).map_err(RunBlockError::Prepare)?;
     if unmodified.is_err() {
         environment::evict(&prepared).map_err(RunBlockError::Prepare)?;
@@ -258,14 +270,10 @@ struct Arm<'a> {
 fn serve_and_measure(
     context: &LaunchContext<'_>,
     progress: &mut Progress<'_>,
-    arm: &Arm<'_>,
+    (arm, schedules): (&Arm<'_>, &Schedules),
     sink: &mut dyn Sink,
 ) -> Measured {
     let LaunchContext { spec, block, .. } = *context;
-    let schedules = match &context.ready.schedules {
-        Ok(schedules) => schedules,
-        Err(failure) => return Ok(Err(failure.clone())),
-    };
     let trap = write(progress.folder, |_| NetworkTrap::open())?;
     let port = write(progress.folder, |_| server::free_port())?;
     let caches = progress.folder.join("caches");
@@ -401,46 +409,6 @@ fn variables(
     Ok(variables)
 }
 
-fn log_flood(folder: &Path, limit: u64) -> Option<Failure> {
-    let mut largest: Option<(u64, &str)> = None;
-    for name in [evidence::SERVER_STDOUT, evidence::SERVER_STDERR] {
-        let bytes = fs::metadata(folder.join(name)).map_or(0, |metadata| metadata.len());
-        if bytes > limit && largest.is_none_or(|(most, _)| bytes > most) {
-            largest = Some((bytes, name));
-        }
-    }
-    let (bytes, name) = largest?;
-    let message = format!("the engine wrote {bytes} bytes to `{name}`, over the limit of {limit}; all of it is kept");
-    let lines = crate::log_evidence::telling_lines(&folder.join(name), name).into_iter().take(3);
-    Some(Failure::new(FailureStage::Workload, FailureClass::LogFlood, message).with_evidence(lines))
-}
-
-/// Removes shared memory that the engine had mapped and left behind: it would fill the machine's memory.
-fn left_shared_memory(before: &Snapshot, mapped: &BTreeSet<PathBuf>) -> Option<Failure> {
-    let left: Vec<&PathBuf> = mapped.iter().filter(|path| !before.held(path) && path.exists()).collect();
-    if left.is_empty() {
-        return None;
-    }
-    let line = |path: &&PathBuf| {
-        let removed = fs::remove_file(path).map_or_else(|error| format!("not removed: {error}"), |()| "removed".into());
-        EvidenceLine::new(path.display().to_string(), None, &format!("{}, {removed}", path.display()))
-    };
-    let message = format!("the engine left {} pieces of shared memory behind", left.len());
-    let failure = Failure::new(FailureStage::Workload, FailureClass::SharedFolderWritten, message);
-    Some(failure.with_evidence(left.iter().map(line)))
-}
-
-fn shared_folders(before: &Snapshot) -> Option<Failure> {
-    let appeared = before.appeared();
-    if appeared.is_empty() {
-        return None;
-    }
-    let message = "new entries stand in folders that all launches share; without isolation it isn't known whose they are, so \
-                   that nothing is charged for them";
-    let lines: Vec<EvidenceLine> = appeared.into_iter().take(20).collect();
-    Some(Failure::new(FailureStage::Workload, FailureClass::SharedFolderWritten, message).with_evidence(lines))
-}
-
 pub(crate) fn environment_id(planned: &BlockLaunch) -> EnvironmentId {
     planned.environment.id().expect("an environment specification has only string keys")
 }
@@ -462,6 +430,7 @@ fn key(context: &LaunchContext<'_>, packages: &[String]) -> ComparabilityKey {
         (KeyField::Isolation, spec.isolation.to_string()),
         (KeyField::Caches, "cold: private to the launch".to_owned()),
     ]);
+    key.extend(spec.workload.script.iter().flat_map(script::key));
     let recipes = context.planned.environment.recipes();
     match (&spec.recipes, packages.is_empty() && recipes.is_empty()) {
         (applied, true) if applied.is_empty() => {}

@@ -18,6 +18,7 @@ fn entry(task: &str, degrees: u32) -> NoiseEntry {
         load: Some(4),
         input_tokens: None,
         output_tokens: 64,
+        script: None,
     };
     NoiseEntry {
         key: NoiseKey { host: "h".to_owned(), device: "cpu: x".to_owned(), model: "m".to_owned(), class },
