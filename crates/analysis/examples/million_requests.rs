@@ -34,6 +34,7 @@ fn main() {
         primary: MetricName::OutputThroughput,
         margin: 0.02,
         prompt_counts: PromptCounts::Unknown,
+        script: None,
     };
     let objective = Some(Objective::parse("ttft<200ms && tpot<=50ms").unwrap());
     let mut reader = LoadReader::new(ReportOptions {
@@ -127,6 +128,7 @@ fn workload(requests: u32, output_tokens: u32) -> Workload {
         probes: Probes { count: 0, output_tokens: 0 },
         counter: TokenCounter::TokenIds,
         extra_body: BTreeMap::new(),
+        script: None,
     }
 }
 

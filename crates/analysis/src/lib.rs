@@ -6,7 +6,7 @@
 //! [`load_report`] makes the result of a load alone, whose goodput asks for an [`objective`]. [`parse`] reads
 //! what benchmark tools print and write, [`classify`] says why something failed, both on [`text`]; [`legacy`] reads the
 //! results of earlier systems, and [`coverage`] counts how far things came.
-//! [`load_checks`] says of a load whether its client was good enough, whether the server was steady and kept up, where it
+//! [`script`] reads what an engine's own benchmark script says of itself. [`load_checks`] says of a load whether its client was good enough, whether the server was steady and kept up, where it
 //! saturates, and what two servers differ by. [`noise`] says what earlier runs tell of a spread, and what a design finds in it.
 
 pub mod block;
@@ -21,6 +21,7 @@ pub mod measure;
 pub mod noise;
 pub mod objective;
 pub mod parse;
+pub mod script;
 pub mod simulation;
 pub mod stats;
 pub mod suite;

@@ -86,6 +86,7 @@ fn sound() -> Made {
         primary: MetricName::MeanE2elMs,
         margin: 0.02,
         prompt_counts: PromptCounts::Equal,
+        script: None,
     };
     Made { rules, records, audit, client: None, device: None, is_cut: false }
 }

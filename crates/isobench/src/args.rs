@@ -192,9 +192,24 @@ pub(crate) struct CommitArgs {
     pub(crate) images: Option<String>,
     #[command(flatten)]
     pub(crate) naming: NamingArgs,
+    /// How benchmarks run that hold the engine in their own process.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) offline: OfflineArg,
     /// Reckon with this price of one device, in US dollars an hour.
     #[arg(long, value_name = "USD", value_parser = price, allow_negative_numbers = true)]
     pub(crate) price: Option<f64>,
+}
+
+/// How benchmarks run that hold the engine in their own process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OfflineArg {
+    /// Through the server, loaded by isobench's own client; where that can't be, by their own script.
+    #[default]
+    Auto,
+    /// By their own script wherever it can run; its numbers are self-reported, a deviation.
+    Script,
+    /// Through the server, or not at all.
+    Server,
 }
 
 /// The kind of a workload.

@@ -2,6 +2,8 @@
 //!
 //! Everything kept is derived: it can be deleted at will, and is computed again to the same bytes.
 
+mod script_evidence;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
@@ -66,19 +68,23 @@ impl KnownDigest {
     }
 }
 
-/// Returns what a digest was computed from: the records, the launch, the rules and the program.
-fn key(launch: &LaunchId, records: &Artifact, rules: &LaunchRules) -> Digest {
+/// Returns what a digest was computed from: the evidence, the launch, the rules and the program.
+fn key(launch: &LaunchId, sources: &[&Artifact], rules: &LaunchRules) -> Digest {
     let program = env!("CARGO_PKG_VERSION");
-    let text = format!("{program} {DIGEST_VERSION}\n{}\n{launch}\n{rules:?}", records.digest);
+    let digests: Vec<&str> = sources.iter().map(|source| source.digest.as_str()).collect();
+    let text = format!("{program} {DIGEST_VERSION}\n{}\n{launch}\n{rules:?}", digests.join(" "));
     Digest::of(text.as_bytes())
 }
 
-/// Returns the request records of a launch that was measured. One that has none can't be read, and doesn't count.
-fn records(record: &LaunchRecord) -> Option<&Artifact> {
-    match record.outcome {
-        Outcome::Measured => record.evidence.get(evidence::REQUESTS),
-        Outcome::Failed { .. } | Outcome::Interrupted => None,
-    }
+/// Returns the evidence that the numbers of a launch that was measured come from: its request records, or what a benchmark
+/// script has left and was seen of it. A launch that has none can't be read, and doesn't count.
+fn sources<'r>(record: &'r LaunchRecord, rules: &LaunchRules) -> Vec<&'r Artifact> {
+    let names: &[&str] = match (&record.outcome, &rules.script) {
+        (Outcome::Measured, None) => &[evidence::REQUESTS],
+        (Outcome::Measured, Some(_)) => script_evidence::SOURCES,
+        (Outcome::Failed { .. } | Outcome::Interrupted, _) => &[],
+    };
+    names.iter().filter_map(|name| record.evidence.get(*name)).collect()
 }
 
 impl Digests {
@@ -93,7 +99,8 @@ impl Digests {
 
     /// Returns a launch's digest if it is known.
     pub(crate) fn known(&self, record: &LaunchRecord, rules: &LaunchRules) -> Option<&LaunchDigest> {
-        self.known.get(&key(&record.launch, records(record)?, rules))
+        let sources = sources(record, rules);
+        self.known.get(&key(&record.launch, &sources, rules)).filter(|_| !sources.is_empty())
     }
 
     /// Returns what the judge needs of a launch. Records that can't be read make it a failed one.
@@ -104,16 +111,22 @@ impl Digests {
         rules: &LaunchRules,
     ) -> Result<LaunchInput, CommandError> {
         let mut record = record.clone();
-        let Some(records) = records(&record) else {
+        let sources = sources(&record, rules);
+        let Some(first) = sources.first() else {
             let cause = self.causes.of(artifacts, &record);
             return Ok(LaunchInput { record, digest: None, cause });
         };
-        let key = key(&record.launch, records, rules);
+        let key = key(&record.launch, &sources, rules);
         // What was computed from evidence that is gone isn't believed: opening it says what is missing.
-        if let Some(digest) = self.known.get(&key).filter(|_| artifacts.holds(&records.digest)) {
-            return Ok(LaunchInput { record, digest: Some(digest.clone()), cause: None });
+        let is_there = || sources.iter().all(|source| artifacts.holds(&source.digest));
+        if let Some(digest) = self.known.get(&key).filter(|_| is_there()) {
+            return Ok(LaunchInput { digest: Some(digest.clone()), record, cause: None });
         }
-        match read(artifacts, &record.launch, records, rules)? {
+        let read = match &rules.script {
+            Some(script) => script_evidence::read(artifacts, &record, script)?,
+            None => read(artifacts, &record.launch, first, rules)?,
+        };
+        match read {
             Ok(digest) => {
                 self.known.insert(key, digest.clone());
                 self.grown = true;

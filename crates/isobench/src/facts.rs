@@ -66,7 +66,10 @@ pub(crate) fn gather(dataset: &Dataset, choice: &Choice, place: Where<'_>) -> Re
     for (name, revisions) in wanted {
         let opened = Repository::open(&name, &context).exit(Exit::Machine)?;
         let resolved = match opened {
-            Ok(repository) => repository.resolve_all(&revisions, &context).exit(Exit::Machine)?,
+            Ok(repository) => {
+                commits::of_tasks(dataset, (&name, &repository), &revisions, &context, &mut facts)?;
+                repository.resolve_all(&revisions, &context).exit(Exit::Machine)?
+            }
             Err(failure) => vec![ResolvedRevision::Missing { failure }; revisions.len()],
         };
         facts.revisions.insert(name, revisions.iter().map(ToString::to_string).zip(resolved).collect());

@@ -47,6 +47,8 @@ const VIOLATED: &[Row] = &[
     (Check::ClientRate, LOADS, "requests_that_leave_late_or_too_seldom_break_checks_of_a_load_alone"),
     (Check::ServerKeepsUp, RECORDS, TABLE),
     (Check::NoDrift, RECORDS, TABLE),
+    (Check::ClaimedTime, CLAIMS, "a_claimed_time_that_does_not_fit_what_was_seen_breaks_claimed_time"),
+    (Check::ClaimedWork, CLAIMS, "work_that_was_not_asked_for_breaks_claimed_work"),
     (Check::ProbeAnswers, FAULTS, WRONGS),
     (Check::DrawnAnswers, ANSWERS, "an_engine_that_knows_probes_is_found_by_its_measured_answers"),
     (Check::AllAnswers, ANSWERS, "wrong_answers_anywhere_in_the_window_are_found"),
@@ -62,6 +64,7 @@ const RECORDS: &str = "crates/analysis/tests/violations.rs";
 const TABLE: &str = "VIOLATIONS";
 const NUMBERS: &str = "crates/analysis/src/validity/tests.rs";
 const LOADS: &str = "crates/analysis/src/load_report/tests/checks.rs";
+const CLAIMS: &str = "crates/analysis/src/script/tests.rs";
 const ANSWERS: &str = "crates/analysis/tests/judging/output.rs";
 const BELIEF: &str = "crates/analysis/tests/judging/belief.rs";
 

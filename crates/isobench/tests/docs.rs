@@ -32,6 +32,7 @@ use isobench_schema::noise::{ArrivalClass, NoiseRecord, NoiseReport, SpreadOrigi
 use isobench_schema::old_tables::OldTables;
 use isobench_schema::plan::{ExclusionReason, Plan};
 use isobench_schema::record::{Phase, RecordHeader};
+use isobench_schema::script::ScriptSeen;
 use isobench_schema::suite::{NullBasis, ScoringRule, SuccessRule};
 use isobench_schema::verdict::{CheckEffect, Judgement, Standing, Verdict};
 
@@ -183,6 +184,11 @@ fn formats() -> String {
                 "everything that one block needs",
             ),
             row(format::tag::<BlockComplete>(), "`complete.json` of a block", "how a block that ran elsewhere ended"),
+            row(
+                format::tag::<ScriptSeen>(),
+                "the artifact `script.seen.json`",
+                "what was seen of a benchmark script from outside",
+            ),
             row(
                 format::tag::<Judgement>(),
                 "`derived/judgement.json`; output of `report --format json`",

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use isobench_schema::environment::{EnvironmentSpec, Patch, Python, Rung, Source, Venv};
 use isobench_schema::ids::{AgentName, ArmId, CommitId, EnvironmentId};
 use isobench_schema::plan::{PlannedArm, PlannedContrast};
+use isobench_schema::script::ScriptOf;
 use isobench_schema::task::Task;
+use isobench_schema::workload::Workload;
 
 /// The commits that a task's arms are made of. A revision that no arm needs is absent.
 #[derive(Debug, Clone, Default)]
@@ -110,12 +112,33 @@ pub(crate) fn contrasts(arms: &[PlannedArm]) -> Vec<PlannedContrast> {
     contrasts
 }
 
+/// Returns the task's workload, with the commit whose benchmark script is run, if one measures.
+pub(crate) fn workload(task: &Task, commits: &Commits) -> Workload {
+    let mut workload = task.workload.clone();
+    if let Some(script) = &mut workload.script {
+        script.commit = match script.of {
+            ScriptOf::Baseline => commits.baseline.clone(),
+            ScriptOf::Human => commits.human.clone(),
+        };
+    }
+    workload
+}
+
 /// Returns an agent with an empty patch: the baseline's environment.
 pub(crate) fn negative_control(arms: &[PlannedArm], name: &str) -> Option<PlannedArm> {
     let arm = ArmId::Agent(AgentName::new(name).ok()?);
     let baseline = arms.iter().find(|planned| planned.arm == ArmId::Baseline)?;
     let is_free = !arms.iter().any(|planned| planned.arm == arm);
     is_free.then(|| PlannedArm { arm, environment: baseline.environment.clone() })
+}
+
+/// Returns the chosen agents that have no patch.
+pub(crate) fn not_run(task: &Task, chosen: &[ArmId]) -> Vec<ArmId> {
+    let without = |arm: &&ArmId| match arm {
+        ArmId::Baseline | ArmId::Human => false,
+        ArmId::Agent(_) => patch(task, arm).is_none(),
+    };
+    chosen.iter().filter(without).cloned().collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Checks what a task asks as a whole: values that are right one by one but contradict each other.
 
+mod script;
+
 use isobench_schema::environment::EngineKind;
 use isobench_schema::measurement::MetricName;
 use isobench_schema::task::Task;
@@ -8,6 +10,8 @@ use isobench_schema::workload::{Api, Arrival, Prompts, WorkloadKind};
 use crate::node::Node;
 use crate::shape::Finding;
 use crate::{defaults, paths};
+
+pub(crate) use script::reports;
 
 /// Requests from which a 99th percentile is an estimate (methodology, section 2).
 const P99_REQUESTS: u32 = 662;
@@ -36,7 +40,7 @@ pub(crate) type Fault = (&'static str, String);
 
 /// Returns what is wrong with a task as a whole.
 pub(crate) fn faults(task: &Task) -> Vec<Fault> {
-    [workload(task), metric(task), bounds(task), server(task), tree_paths(task)].concat()
+    [workload(task), metric(task), bounds(task), server(task), tree_paths(task), script::faults(task)].concat()
 }
 
 fn arrival_name(arrival: &Arrival) -> &'static str {
@@ -86,9 +90,15 @@ fn needs(metric: MetricName) -> Needs {
         MetricName::RequestThroughput | MetricName::OutputThroughput | MetricName::TotalTokenThroughput => {
             Needs { requests: 1, output_tokens: 1, fixed_by_rate: true }
         }
-        MetricName::MeanTtftMs | MetricName::MedianTtftMs | MetricName::MeanE2elMs | MetricName::MedianE2elMs => {
-            needs(1, 1)
-        }
+        MetricName::MeanTtftMs
+        | MetricName::MedianTtftMs
+        | MetricName::MeanE2elMs
+        | MetricName::MedianE2elMs
+        | MetricName::AvgLatencyS
+        | MetricName::P50LatencyS
+        | MetricName::P90LatencyS
+        | MetricName::P99LatencyS
+        | MetricName::CostTimeS => needs(1, 1),
         MetricName::P90TtftMs | MetricName::P90E2elMs => needs(P90_REQUESTS, 1),
         MetricName::P99TtftMs | MetricName::P99E2elMs => needs(P99_REQUESTS, 1),
         MetricName::MeanTpotMs | MetricName::MedianTpotMs | MetricName::MeanItlMs | MetricName::MedianItlMs => {
@@ -127,7 +137,7 @@ fn bounds(task: &Task) -> Vec<Fault> {
     let mut faults = Vec::new();
     let window = task.design.min_window_s.map_or(defaults::MIN_WINDOW_S, isobench_schema::units::Seconds::get);
     let most = task.limits.workload_s.get();
-    if window > most {
+    if window > most && task.workload.script.is_none() {
         let message = format!("`design.min-window-s`, {window} s, is longer than `limits.workload-s`, {most} s");
         faults.push(("design.min-window-s", message));
     }
@@ -143,7 +153,7 @@ fn server(task: &Task) -> Vec<Fault> {
     let mut faults = Vec::new();
     let server = &task.server;
     match task.engine {
-        EngineKind::Generic if server.command.is_empty() => {
+        EngineKind::Generic if server.command.is_empty() && task.workload.script.is_none() => {
             faults.push(("server.command", "`server.command` is empty, and the engine `generic` has none".to_owned()));
         }
         EngineKind::Generic | EngineKind::Vllm | EngineKind::Sglang => {}

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use isobench_schema::commit_task::CommitTask;
 use isobench_schema::ids::{ArmId, Revision, TaskId};
 use isobench_schema::plan::{Exclusion, ExclusionReason};
+use isobench_schema::script::ScriptOf;
 use isobench_schema::task::Task;
 use isobench_schema::workload::WorkloadKind;
 
@@ -183,22 +184,32 @@ fn chosen<'d>(dataset: &'d Dataset, choice: &'d Choice) -> impl Iterator<Item = 
 pub fn revisions_needed(dataset: &Dataset, choice: &Choice) -> Vec<(String, Revision)> {
     let mut needed = BTreeSet::new();
     for (task, arms) in chosen(dataset, choice) {
-        if needs_baseline(&arms) {
+        if needs_baseline(task, &arms) {
             needed.insert((task.repository.clone(), task.baseline.clone()));
         }
-        if let Some(human) = task.human.as_ref().filter(|_| arms.contains(&ArmId::Human)) {
+        if let Some(human) = task.human.as_ref().filter(|_| needs_human(task, &arms)) {
             needed.insert((task.repository.clone(), human.clone()));
         }
     }
     needed.into_iter().collect()
 }
 
-/// Returns whether one of these arms is made from the baseline revision.
-pub(crate) fn needs_baseline(arms: &[ArmId]) -> bool {
-    arms.iter().any(|arm| match arm {
+/// Returns whether one of these arms, or the script that measures them, is made from the baseline revision.
+pub(crate) fn needs_baseline(task: &Task, arms: &[ArmId]) -> bool {
+    let of_arms = arms.iter().any(|arm| match arm {
         ArmId::Baseline | ArmId::Agent(_) => true,
         ArmId::Human => false,
-    })
+    });
+    of_arms || is_script_of(task, ScriptOf::Baseline)
+}
+
+/// Returns whether one of these arms, or the script that measures them, is made from the human revision.
+pub(crate) fn needs_human(task: &Task, arms: &[ArmId]) -> bool {
+    arms.contains(&ArmId::Human) || is_script_of(task, ScriptOf::Human)
+}
+
+fn is_script_of(task: &Task, of: ScriptOf) -> bool {
+    task.workload.script.as_ref().is_some_and(|script| script.of == of)
 }
 
 /// Returns the absolute paths of files and folders that a plan of this choice needs digests of, sorted, each once.

@@ -29,6 +29,9 @@ pub const WARM_UP_REQUESTS: u32 = 8;
 /// The output check.
 pub const PROBES: Probes = Probes { count: 4, output_tokens: 32 };
 
+/// Benchmark scripts write their result as JSON, as vLLM's do from v0.4.3.
+pub const SCRIPT_OUTPUT_JSON: bool = true;
+
 /// Requests under way in a latency workload that names no arrival.
 pub const LATENCY_CONCURRENCY: u32 = 1;
 

@@ -4,6 +4,7 @@ use isobench_schema::deviation::{Deviation, DeviationKind};
 use isobench_schema::environment::Recipe;
 use isobench_schema::ids::ArmId;
 use isobench_schema::plan::Design;
+use isobench_schema::script::Script;
 use isobench_schema::task::Task;
 
 use crate::arms::Commits;
@@ -16,11 +17,32 @@ pub(crate) fn of_task(task: &Task, design: &Design, commits: &Commits) -> Vec<De
     if commits.are_native_files_exact() {
         packages.retain(|deviation| deviation.kind != DeviationKind::ReleaseOverlay);
     }
-    [of_design(design), packages, of_trust(task), of_output(task)].concat()
+    [of_script(task), of_design(design), packages, of_trust(task), of_output(task)].concat()
 }
 
 fn deviation(kind: DeviationKind, subject: &str, asked: &str, run: impl Into<String>, reason: &str) -> Deviation {
     Deviation { kind, subject: subject.to_owned(), asked: asked.to_owned(), run: run.into(), reason: reason.to_owned() }
+}
+
+/// Returns what a benchmark script's numbers are: nobody has measured them from outside.
+fn of_script(task: &Task) -> Vec<Deviation> {
+    task.workload.script.iter().map(self_reported).collect()
+}
+
+/// Returns the deviation of a task whose numbers are what a benchmark script says of itself.
+pub(crate) fn self_reported(script: &Script) -> Deviation {
+    let run = match script.subcommand() {
+        Some(_) => format!("`{}`, from `{}`", script.tool, script.path),
+        None => format!("`{}`", script.path),
+    };
+    deviation(
+        DeviationKind::SelfReported,
+        "workload.script",
+        "numbers that isobench's own client measures from outside",
+        format!("what {run} of the {} says of itself", script.of),
+        "the script holds the engine in its own process, so that an arm could write its own numbers; they are claims, checked \
+         against the time that the process was seen to take",
+    )
 }
 
 fn of_design(design: &Design) -> Vec<Deviation> {
@@ -109,6 +131,11 @@ fn of_output(task: &Task) -> Vec<Deviation> {
     let mut deviations = Vec::new();
     let unchecked =
         |subject, asked: &str, run, reason| deviation(DeviationKind::OutputUnchecked, subject, asked, run, reason);
+    if task.workload.script.is_some() {
+        let asked = defaults::PROBES.count.to_string();
+        let reason = "a benchmark script keeps its answers to itself, so that wrong ones go unseen";
+        return vec![unchecked("workload.probes.count", &asked, "0".to_owned(), reason)];
+    }
     if task.workload.probes.count == 0 {
         let asked = defaults::PROBES.count.to_string();
         let reason = "the task turns the output check off, so that wrong answers go unseen";

@@ -236,13 +236,27 @@ pub(crate) fn needs_file(name: &str) -> bool {
 /// Returns whether the client needs the model's tokenizer for a workload.
 pub(crate) fn needs_tokenizer(workload: &Workload) -> bool {
     let is_dataset = matches!(workload.prompts, Prompts::Dataset { .. });
-    is_dataset || workload.counter == TokenCounter::Tokenizer
+    // A benchmark script makes its own requests.
+    workload.script.is_none() && (is_dataset || workload.counter == TokenCounter::Tokenizer)
 }
 
 /// Gives a task of a dataset of commits what facts have of its model, tokenizer and dataset, and returns whether the engine
 /// then needs no network for its model.
 pub(crate) fn give(facts: &Facts, task: &mut Task) -> bool {
-    let model = model_reference(&task.server.model, DEFAULT_REVISION);
+    task.inputs = found(facts, &task.server.model, &task.workload.prompts);
+    let file = known_file(&task.workload.prompts).filter(|_| task.inputs.dataset.is_some());
+    if let (Some((_, file)), Prompts::Dataset { options, .. }) = (file, &mut task.workload.prompts) {
+        for name in PATHS {
+            options.remove(name);
+        }
+        options.insert("dataset-path".to_owned(), OptionValue::Text(file));
+    }
+    task.inputs.model.is_some()
+}
+
+/// Returns what facts have of a model, its tokenizer and the file of a dataset.
+pub(crate) fn found(facts: &Facts, model: &str, prompts: &Prompts) -> TaskInputs {
+    let model = model_reference(model, DEFAULT_REVISION);
     let files = |reference: &HubReference| match facts.hub.get(&reference.to_string()) {
         Some(FoundInput::Found { files, .. }) => Some(files.as_slice()),
         Some(FoundInput::Missing { .. }) | None => None,
@@ -256,20 +270,12 @@ pub(crate) fn give(facts: &Facts, task: &mut Task) -> bool {
         ..TaskInputs::default()
     };
     inputs.tokenizer = has(InputRole::Tokenizer).map(InputSource::Hub);
-    if let Some((reference, file)) = known_file(&task.workload.prompts)
+    if let Some((reference, file)) = known_file(prompts)
         && files(&reference).is_some_and(|files| is_enough(InputRole::Dataset, files, Some(&file)))
     {
-        if let Prompts::Dataset { options, .. } = &mut task.workload.prompts {
-            for name in PATHS {
-                options.remove(name);
-            }
-            options.insert("dataset-path".to_owned(), OptionValue::Text(file));
-        }
         inputs.dataset = Some(InputSource::Hub(reference));
     }
-    let is_offline = inputs.model.is_some();
-    task.inputs = inputs;
-    is_offline
+    inputs
 }
 
 fn has_weights(files: Option<&[InputFile]>) -> bool {

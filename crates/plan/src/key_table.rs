@@ -4,6 +4,8 @@ use std::fmt;
 
 use isobench_schema::environment::EngineKind;
 use isobench_schema::measurement::{Direction, MetricName};
+use isobench_schema::script::{Script, ScriptOf};
+use isobench_schema::tool::Tool;
 use isobench_schema::workload::{Api, TokenCounter, WorkloadKind};
 
 use crate::defaults;
@@ -95,9 +97,14 @@ fn server() -> Vec<KeyDoc> {
     ]
 }
 
+/// Returns the kind that takes a benchmark script.
+fn script_tools() -> KeyKind {
+    KeyKind::OneOf(Script::TOOLS.iter().map(|tool: &Tool| tool.as_str()).collect())
+}
+
 fn workload() -> Vec<KeyDoc> {
-    use KeyDefault::{Absent, Required};
-    use KeyKind::{AnyMap, Number, Switch, Table, Text};
+    use KeyDefault::{Absent, Required, RequiredHere};
+    use KeyKind::{AnyMap, Number, Switch, Table, Text, TextList};
     vec![
         row("workload", Table, Absent, "What the engine is loaded with."),
         row("workload.kind", one_of(WorkloadKind::ALL, WorkloadKind::as_str), Required, "The kind of benchmark."),
@@ -115,6 +122,12 @@ fn workload() -> Vec<KeyDoc> {
         row("workload.tokenizer-revision", Text, quoted("main"), "The branch, tag or commit of a tokenizer on the hub."),
         row("workload.max-in-flight", ONE_OR_MORE, Absent, "The most requests under way where they have times of their own; one whose time has come waits, which counts in its latency."),
         row("workload.extra-body", AnyMap, value("{}"), "Further fields of each request's body, sent as they are."),
+        row("workload.script", Table, Absent, "The engine's own benchmark script, which measures instead of isobench's client: its numbers are self-reported, a deviation. The rest of the workload is what it is asked for."),
+        row("workload.script.tool", script_tools(), RequiredHere, "Which program it is, which tells how its output is read."),
+        row("workload.script.path", Text, KeyDefault::Value("where the program usually is".to_owned()), "Its file in the repository. It is exported from git for each launch, with the folder that it lies in and without any patch."),
+        row("workload.script.of", one_of(ScriptOf::ALL, ScriptOf::as_str), quoted(ScriptOf::Baseline), "Whose file is run, for every arm alike."),
+        row("workload.script.arguments", TextList, value("[]"), "Its arguments, with `{model}` and `{tree}` replaced; what they say of requests and lengths must be what the workload says."),
+        row("workload.script.output-json", Switch, value(defaults::SCRIPT_OUTPUT_JSON), "Whether it has the option `--output-json` (vLLM: from v0.4.3), and writes its result there; else what it prints is read."),
     ]
 }
 

@@ -26,6 +26,7 @@ pub mod setting;
 pub mod source;
 pub mod statistics;
 
+mod age;
 mod arms;
 mod checks;
 mod deviations;
@@ -40,4 +41,5 @@ mod shape;
 mod typed;
 mod typed_arrival;
 mod typed_inputs;
+mod typed_script;
 mod typed_workload;

@@ -15,17 +15,15 @@ use isobench_schema::input::PlannedInput;
 use isobench_schema::order::{self, derive_seed};
 use isobench_schema::plan::{Design, Exclusion, ExclusionReason, Look, Plan, PlannedTask, Sentinel, Spending};
 use isobench_schema::task::Task;
-use isobench_schema::tool::ToolKind;
 use isobench_schema::units::Seconds;
-use isobench_schema::workload::WorkloadKind;
 
 use crate::arms::{self, Arms, Commits};
-use crate::assess::{AssessOptions, Assessed, Assessor};
+use crate::assess::{AssessOptions, Assessor};
 use crate::choose::{self, Choice, ChooseError, Selection, Selector};
 use crate::dataset::Dataset;
 use crate::knowledge::Knowledge;
 use crate::statistics::Statistics;
-use crate::{defaults, deviations, estimate, exclude, inputs};
+use crate::{age, defaults, deviations, estimate, exclude, inputs};
 
 /// What a plan is made with, besides the dataset and the facts.
 #[derive(Debug, Clone, PartialEq)]
@@ -218,7 +216,7 @@ impl<'p> Making<'p> {
             return Ok(());
         }
         let assessed = self.assessor.assess(task);
-        if let Some(left) = self.selector.take_commit(&task.id, kind(&assessed)) {
+        if let Some(left) = self.selector.take_commit(&task.id, assessed.kind()) {
             self.plan.exclusions.push(left);
             return Ok(());
         }
@@ -241,19 +239,6 @@ impl<'p> Making<'p> {
     }
 }
 
-/// Returns the kind of a task's workload: of what is planned, else of what its command's program measures.
-fn kind(assessed: &Assessed) -> Option<WorkloadKind> {
-    if let Some(planned) = &assessed.task {
-        return Some(planned.0.workload.kind);
-    }
-    match assessed.assessment.command.as_ref()?.tool.kind() {
-        ToolKind::Serving => Some(WorkloadKind::Serving),
-        ToolKind::OfflineThroughput => Some(WorkloadKind::Throughput),
-        ToolKind::OfflineLatency => Some(WorkloadKind::Latency),
-        ToolKind::Server => None,
-    }
-}
-
 /// One task on its way into the plan.
 struct Planning<'p> {
     task: &'p Task,
@@ -269,8 +254,7 @@ impl Planning<'_> {
     fn plan(&mut self, chosen: &[ArmId], overrides: Vec<Deviation>) -> Result<Option<PlannedTask>, PlanError> {
         let task = self.task;
         let id = &task.id;
-        let host = &self.facts.host;
-        if let Some(why) = exclude::machine(task, host).or_else(|| exclude::tools(task, host)) {
+        if let Some(why) = self.cannot() {
             self.exclusions.push(exclude::task(id, why));
             return Ok(None);
         }
@@ -294,7 +278,7 @@ impl Planning<'_> {
         }) else {
             return Ok(None);
         };
-        let not_run = if self.options.baseline_against_itself { Vec::new() } else { not_run(task, chosen) };
+        let not_run = if self.options.baseline_against_itself { Vec::new() } else { arms::not_run(task, chosen) };
         let built = arms::build(task, &arms, &commits)
             .map_err(|source| PlanError::Serialise { what: format!("an environment of task `{id}`"), source })?;
         if built.arms.is_empty() {
@@ -309,6 +293,13 @@ impl Planning<'_> {
             return Ok(None);
         }
         self.planned(built, (not_run, &commits), deviations, inputs).map(Some)
+    }
+
+    /// Returns why the task can't be run, by what is known of the machine and of its revisions' age.
+    fn cannot(&self) -> Option<exclude::Why> {
+        let (task, host) = (self.task, &self.facts.host);
+        let machine = exclude::machine(task, host).or_else(|| exclude::tools(task, host));
+        machine.or_else(|| age::options(task, self.facts).filter(|_| self.known.is_none()))
     }
 
     /// Returns the exclusion of the task if arms that were asked for are left out, and none is left to compare another with.
@@ -337,8 +328,15 @@ impl Planning<'_> {
         let task = self.task;
         let rungs = self.known.as_ref().map(|known| known.rungs.clone()).unwrap_or_default();
         let mut commits = Commits { rungs, ..Commits::default() };
-        if choose::needs_baseline(chosen) {
+        if choose::needs_baseline(task, chosen) {
             commits.baseline = Some(self.baseline()?);
+        }
+        if choose::needs_human(task, chosen) && !chosen.contains(&ArmId::Human) {
+            // The script that is run comes with the human commit.
+            if let Some(why) = self.human(&mut commits) {
+                self.exclusions.push(exclude::task(&task.id, why));
+                return None;
+            }
         }
         let mut arms = Vec::new();
         for arm in chosen {
@@ -407,7 +405,11 @@ impl Planning<'_> {
             arms.extend(arms::negative_control(&arms, NEGATIVE_CONTROL));
         }
         let design = self.design(arms.len())?;
-        deviations.extend(deviations::of_task(task, &design, commits));
+        let (server, asked_otherwise) = age::readiness(task, self.facts);
+        deviations.extend(asked_otherwise);
+        let more = deviations::of_task(task, &design, commits);
+        // An assessment has told some of them already.
+        deviations = [deviations.clone(), more.into_iter().filter(|one| !deviations.contains(one)).collect()].concat();
         let mut planned = PlannedTask {
             id: task.id.clone(),
             title: task.title.clone(),
@@ -416,8 +418,8 @@ impl Planning<'_> {
             arms,
             not_run,
             environments,
-            server: task.server.clone(),
-            workload: task.workload.clone(),
+            server,
+            workload: arms::workload(task, commits),
             metric: task.metric.clone(),
             estimate_s: design.min_window_s,
             design,
@@ -482,15 +484,6 @@ impl Planning<'_> {
         })?;
         Some(Sentinel { arm: ArmId::Agent(name), every })
     }
-}
-
-/// Returns the chosen agents that have no patch.
-fn not_run(task: &Task, chosen: &[ArmId]) -> Vec<ArmId> {
-    let without = |arm: &&ArmId| match arm {
-        ArmId::Baseline | ArmId::Human => false,
-        ArmId::Agent(_) => arms::patch(task, arm).is_none(),
-    };
-    chosen.iter().filter(without).cloned().collect()
 }
 
 /// Returns after how many blocks a task of so many arms is looked at that asks for nothing else: `most` blocks at most,

@@ -5,7 +5,7 @@
 
 mod answers;
 mod builds;
-mod day;
+pub(crate) mod day;
 mod environment;
 mod native;
 mod offer;

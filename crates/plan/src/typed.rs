@@ -97,7 +97,7 @@ impl<'n> Draft<'n> {
         seconds
     }
 
-    fn list(&self, path: &str) -> Vec<String> {
+    pub(crate) fn list(&self, path: &str) -> Vec<String> {
         self.root.at(path).map(texts).unwrap_or_default()
     }
 

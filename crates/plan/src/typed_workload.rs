@@ -6,7 +6,7 @@ use isobench_schema::workload::{Api, Probes, Prompts, TokenCounter, Workload, Wo
 use crate::defaults;
 use crate::node::Node;
 use crate::typed::Draft;
-use crate::{typed_arrival, typed_inputs};
+use crate::{typed_arrival, typed_inputs, typed_script};
 
 /// Returns the workload, or `None` after noting what is wrong.
 pub(crate) fn workload(draft: &mut Draft<'_>, engine: EngineKind) -> Option<Workload> {
@@ -14,6 +14,15 @@ pub(crate) fn workload(draft: &mut Draft<'_>, engine: EngineKind) -> Option<Work
     let arrival = typed_arrival::arrival(draft, kind);
     let max_in_flight = typed_arrival::max_in_flight(draft, arrival.as_ref());
     let prompts = prompts(draft);
+    let script = typed_script::script(draft);
+    if script.is_none() && typed_script::is_asked(draft) {
+        return None;
+    }
+    // What a script sends before it measures, and whether it is right, is its own.
+    let (warm_up, probes) = match script {
+        Some(_) => (0, 0),
+        None => (defaults::WARM_UP_REQUESTS, defaults::PROBES.count),
+    };
     let extra = draft.root.at("workload.extra-body").map(Node::entries).unwrap_or_default();
     Some(Workload {
         kind,
@@ -25,9 +34,9 @@ pub(crate) fn workload(draft: &mut Draft<'_>, engine: EngineKind) -> Option<Work
         temperature: draft.number("workload.temperature").unwrap_or(defaults::TEMPERATURE),
         arrival: arrival?,
         max_in_flight,
-        warm_up_requests: draft.whole("workload.warm-up-requests").unwrap_or(defaults::WARM_UP_REQUESTS),
+        warm_up_requests: draft.whole("workload.warm-up-requests").unwrap_or(warm_up),
         probes: Probes {
-            count: draft.whole("workload.probes.count").unwrap_or(defaults::PROBES.count),
+            count: draft.whole("workload.probes.count").unwrap_or(probes),
             output_tokens: draft.whole("workload.probes.output-tokens").unwrap_or(defaults::PROBES.output_tokens),
         },
         counter: draft
@@ -35,6 +44,7 @@ pub(crate) fn workload(draft: &mut Draft<'_>, engine: EngineKind) -> Option<Work
             .and_then(TokenCounter::parse)
             .unwrap_or_else(|| defaults::counter(engine)),
         extra_body: extra.iter().map(|(name, node)| (name.clone(), node.to_json())).collect(),
+        script,
     })
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_plan::assess::{AssessOptions, ProxyChoice};
+use isobench_plan::assess::{AssessOptions, OfflineChoice, ProxyChoice};
 use isobench_plan::dataset::{self, Dataset, Entry, EntryKind, Files, ReadFileError};
 use isobench_plan::knowledge::Knowledge;
 use isobench_plan::planner::{self, PlanOptions};
@@ -68,6 +68,14 @@ fn plan(dataset: &Dataset, commits: AssessOptions) -> Plan {
     planner::plan(dataset, &Facts::default(), &options, &EvenLevels).expect("the choice fits the dataset")
 }
 
+/// Plans on a machine that has the device.
+fn plan_there(dataset: &Dataset, commits: AssessOptions) -> Plan {
+    let device = Device { name: "NVIDIA H100".to_owned(), memory_mib: 81_559, driver: "1".to_owned() };
+    let facts = Facts { host: Host { devices: vec![device], ..Host::default() }, ..Facts::default() };
+    let options = PlanOptions { commits, allow_unisolated: true, ..PlanOptions::new(1, "0.0.0") };
+    planner::plan(dataset, &facts, &options, &EvenLevels).expect("the choice fits the dataset")
+}
+
 fn counts(plan: &Plan) -> BTreeMap<Standing, usize> {
     let mut counts = BTreeMap::new();
     for assessment in &plan.assessments {
@@ -103,6 +111,39 @@ fn the_public_tasks_stand_where_they_stand() {
         assert_eq!(usize::from(public.task(&assessment.task).is_some()) + excluded, 1, "{}", assessment.task);
         assert!(assessment.standing == Standing::AsIs || !assessment.reasons.is_empty(), "{}", assessment.task);
     }
+}
+
+#[test]
+fn benchmarks_that_the_client_cannot_load_are_measured_by_their_own_scripts() {
+    let public = plan_there(&dataset(PUBLIC), options("h100-sxm", 1));
+    let scripts: Vec<_> = public.tasks.iter().filter_map(|task| Some((task, task.workload.script.as_ref()?))).collect();
+    assert_eq!(scripts.len(), 11, "{:?}", scripts.iter().map(|(task, _)| &task.id).collect::<Vec<_>>());
+    for (task, script) in &scripts {
+        let told = |kind| task.deviations.iter().filter(|deviation| deviation.kind == kind).count();
+        let counts = [DeviationKind::SelfReported, DeviationKind::OutputUnchecked, DeviationKind::OfflineThroughServer];
+        assert_eq!(counts.map(told), [1, 1, 0], "{}: {:?}", task.id, task.deviations);
+        assert_eq!(task.workload.probes.count, 0, "{}", task.id);
+        assert!(task.server.options.is_empty() && script.commit.is_some(), "{}", task.id);
+        // `--output-json` is 0.4.3's, and no program's that makes its prompts itself to show a cache.
+        let has_json = !["vllm-bfdb1ba5", "vllm-2deb029d"].contains(&task.id.as_str());
+        assert_eq!(script.output_json, has_json, "{}", task.id);
+    }
+    let of = |id: &str| scripts.iter().find(|(task, _)| task.id.as_str() == id).unwrap();
+    let (latency, script) = of("vllm-fa63e710");
+    let arguments = "--model {model} --input-len 1000 --batch-size 32 --tensor-parallel-size 1";
+    assert_eq!(
+        (script.path.as_str(), script.arguments.join(" ").as_str()),
+        ("benchmarks/benchmark_latency.py", arguments)
+    );
+    assert_eq!(latency.metric.primary.as_str(), "avg_latency_s");
+    assert_eq!((latency.workload.requests, latency.server.environment["VLLM_USE_V1"].as_str()), (960, "1"));
+    assert_eq!(of("vllm-0ec82edd").1.path, "vllm/benchmarks/throughput.py");
+    assert_eq!(of("vllm-2deb029d").0.metric.primary.as_str(), "cost_time_s");
+    // Its engine needs an option that a server takes and the script doesn't.
+    assert!(scripts.iter().all(|(task, _)| task.id.as_str() != "vllm-83450458"));
+    let server =
+        plan_there(&dataset(PUBLIC), AssessOptions { offline: OfflineChoice::Never, ..options("h100-sxm", 1) });
+    assert!(server.tasks.iter().all(|task| task.workload.script.is_none()));
 }
 
 #[test]
@@ -228,7 +269,7 @@ fn an_agents_native_change_is_built_however_its_patch_names_it() {
 
 #[test]
 fn what_the_client_cannot_load_is_excluded_and_still_stands() {
-    let public = plan(&dataset(PUBLIC), options("h100-sxm", 1));
+    let public = plan_there(&dataset(PUBLIC), options("h100-sxm", 1));
     let lacking = public.exclusions.iter().filter(|exclusion| exclusion.reason == ExclusionReason::ClientLacks).count();
     assert_eq!(lacking + public.tasks.len(), 3 + 52 + 4);
 }

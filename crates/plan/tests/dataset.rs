@@ -137,7 +137,7 @@ disk-gib = 3
     let row = only_task(&rows);
     assert_eq!(row.server.model, "/data/x/t/weights");
     assert_eq!((&row.workload, &row.environment, row.limits), (&task.workload, &task.environment, task.limits));
-    for key in keys::task_keys() {
+    for key in keys::task_keys().iter().filter(|key| !key.path.starts_with("workload.script")) {
         let name = key.path.rsplit('.').next().unwrap();
         assert!(text.contains(name) || OF_OTHERS.split(' ').any(|other| other == name), "{name}");
     }

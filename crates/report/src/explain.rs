@@ -129,7 +129,7 @@ fn contrast_sentence(task: &TaskJudgement, contrast: &Contrast) -> String {
     let arms =
         if numbers { String::new() } else { format!("{} against {}: ", arm(&contrast.of), arm(&contrast.against)) };
     let word = |confirmation: &&Confirmation| [&contrast.of, &contrast.against].contains(&&confirmation.arm);
-    let words: String = task
+    let words: Vec<String> = task
         .confirmations
         .iter()
         .filter(word)
@@ -137,7 +137,7 @@ fn contrast_sentence(task: &TaskJudgement, contrast: &Contrast) -> String {
             format!("; {} counts by a person's word only: {}", arm(&confirmation.arm), confirmed_by(confirmation))
         })
         .collect();
-    format!("`{}`: {arms}{meaning}{guard}{words}.", contrast.verdict)
+    format!("`{}`: {arms}{meaning}{guard}{}.", contrast.verdict, words.concat())
 }
 
 /// Returns the look that a contrast's numbers are of, if it has any.

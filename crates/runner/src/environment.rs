@@ -37,6 +37,7 @@ use crate::host::reaper::{Reaper, UnkillableError};
 pub use cache::evict;
 pub use known::{KnownTrees, prepare_known};
 pub use manifest::{Entry, Manifest, OverlayNote};
+pub(crate) use manifest::{differences, scan, scan_again};
 pub use prepare::{Prepared, prepare};
 pub(crate) use prove_again::prove_record;
 pub use venv::VenvRecord;

@@ -246,7 +246,21 @@ impl Repository {
         let revision = Revision::new(commit.as_str())
             .map_err(|error| Failure::new(FailureStage::Acquire, FailureClass::RevisionNotFound, error.to_string()))?;
         self.try_resolve(&revision, context)?;
-        export::export(&Git::local(&self.git_dir, context)?, commit, folder)
+        export::export(&Git::local(&self.git_dir, context)?, commit, "", folder)
+    }
+
+    /// Writes one folder of the tree of `commit`, with its place in the tree, as [`Repository::export`] does.
+    pub(crate) fn try_export_folder(
+        &self,
+        commit: &CommitId,
+        under: &str,
+        folder: &Path,
+        context: &PrepareContext<'_>,
+    ) -> Result<Exported, Stop> {
+        let revision = Revision::new(commit.as_str())
+            .map_err(|error| Failure::new(FailureStage::Acquire, FailureClass::RevisionNotFound, error.to_string()))?;
+        self.try_resolve(&revision, context)?;
+        export::export(&Git::local(&self.git_dir, context)?, commit, under, folder)
     }
 }
 

@@ -4,6 +4,7 @@ mod kept;
 mod key;
 mod left_behind;
 mod reads;
+mod script;
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -11,6 +12,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use isobench_loadgen::schedule::Schedules;
 use isobench_loadgen::target::Target;
 use isobench_schema::block::{BlockLaunch, BlockSpec};
 use isobench_schema::check::Check;
@@ -192,7 +194,13 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
     // What looks at the environment runs some of its code.
     context.reaper.end_strays()?;
     progress.notes.timeline.environment_ms = millis(begun.elapsed());
-    let measured = serve_and_measure(context, progress, &Arm { prepared: &prepared, proven: &proven }, sink)?;
+    let arm = Arm { prepared: &prepared, proven: &proven };
+    let measured = match (&context.spec.workload.script, &context.ready.schedules) {
+        (_, Err(failure)) => Err(failure.clone()),
+        (Some(script), Ok(_)) => script::run_and_measure(context, progress, (&arm, script), &prepare, sink)?,
+        (None, Ok(Some(schedules))) => serve_and_measure(context, progress, (&arm, schedules), sink)?,
+        (None, Ok(None)) => Err(spawn_failed("nothing is to be sent to it")),
+    };
     let unmodified = proof::verify_unmodified(&prepared).map_err(RunBlockError::Prepare)?;
     if unmodified.is_err() {
         environment::evict(&prepared).map_err(RunBlockError::Prepare)?;
@@ -250,14 +258,10 @@ fn given(context: &LaunchContext<'_>, progress: &Progress<'_>, arm: &Arm<'_>, po
 fn serve_and_measure(
     context: &LaunchContext<'_>,
     progress: &mut Progress<'_>,
-    arm: &Arm<'_>,
+    (arm, schedules): (&Arm<'_>, &Schedules),
     sink: &mut dyn Sink,
 ) -> Measured {
     let LaunchContext { spec, block, engines, .. } = *context;
-    let schedules = match &context.ready.schedules {
-        Ok(schedules) => schedules,
-        Err(failure) => return Ok(Err(failure.clone())),
-    };
     let ports = write(progress.folder, |_| engines.ports())?;
     let tree = arm.prepared.tree.as_path();
     let Given { command, variables, own_folders } = match given(context, progress, arm, &ports) {

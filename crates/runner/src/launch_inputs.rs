@@ -37,8 +37,8 @@ pub(crate) struct LaunchInputs {
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) inputs: LaunchInputs,
-    /// What is sent, or why it can't be made.
-    pub(crate) schedules: Result<Schedules, Failure>,
+    /// What is sent, or why it can't be made; none where a benchmark script makes its own requests.
+    pub(crate) schedules: Result<Option<Schedules>, Failure>,
 }
 
 /// Gets the inputs of a block.
@@ -57,8 +57,9 @@ pub(crate) fn ready(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn
     let counting = Counting::new(&spec.workload, tokenizer);
     let schedules = match resources {
         Err(failure) => Err(failure),
+        Ok(_) if spec.workload.script.is_some() => Ok(None),
         Ok(resources) => match Schedules::new(&spec.workload, spec.prompt_seed, &resources) {
-            Ok(schedules) => Ok(schedules),
+            Ok(schedules) => Ok(Some(schedules)),
             Err(ScheduleError::Dataset(error)) => Err(unfit(&error)),
             Err(error) => return Err(RunBlockError::Workload(error)),
         },

@@ -25,3 +25,4 @@ mod launch_inputs;
 mod live;
 mod load;
 mod log_evidence;
+mod script;

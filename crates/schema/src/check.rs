@@ -78,6 +78,12 @@ spelt_enum!(
         ServerKeepsUp = "server-keeps-up",
         /// The metric didn't move with time.
         NoDrift = "no-drift",
+        // of a benchmark script
+        /// The time that a benchmark script claims fits into the time for which its process was seen to run, and isn't far
+        /// shorter than its work was seen to take.
+        ClaimedTime = "claimed-time",
+        /// A benchmark script claims to have done what it was asked, no more and no less, and its numbers fit together.
+        ClaimedWork = "claimed-work",
         // beside the baseline
         /// The answers to probes are the baseline's.
         ProbeAnswers = "probe-answers",
@@ -109,9 +115,13 @@ impl Check {
             Self::DeviceNotSlowed => FailureClass::DeviceSlowed,
             Self::RecordsReadable | Self::AllRecorded => FailureClass::EvidenceUnreadable,
             Self::Drained => FailureClass::NotDrained,
-            Self::TimesInOrder | Self::NumbersAgree | Self::LittlesLaw | Self::BelievableRatio | Self::Roofline => {
-                FailureClass::Implausible
-            }
+            Self::TimesInOrder
+            | Self::NumbersAgree
+            | Self::LittlesLaw
+            | Self::ClaimedTime
+            | Self::ClaimedWork
+            | Self::BelievableRatio
+            | Self::Roofline => FailureClass::Implausible,
             Self::TokenCounts | Self::PromptCounts => FailureClass::TokenCountMismatch,
             Self::AnswerLengths => FailureClass::OutputLength,
             Self::WindowLength => FailureClass::WindowTooShort,
@@ -189,6 +199,11 @@ impl Check {
             Self::NoDrift => {
                 "not both: a trend over the window (p < 0.001), and a fitted change of more than 3 margins"
             }
+            Self::ClaimedTime => {
+                "no more than the wall time; at least 80 % of the time, less a quarter of a second, for which the progress bar of the \
+                 measured part was seen, and a thousandth of the wall time where none was"
+            }
+            Self::ClaimedWork => "requests, iterations and tokens as asked; rates within 5 % of what they are made of",
             Self::ProbeAnswers | Self::DrawnAnswers | Self::AllAnswers => "below",
             Self::BelievableRatio => "`metric.believable-ratio`, 10 by default",
             Self::Roofline => "what the devices' memory and arithmetic allow at their full speed",
@@ -355,7 +370,18 @@ mod tests {
         }
         let confirmable: Vec<&str> =
             Check::ALL.iter().filter(|check| check.is_confirmable()).map(|check| check.as_str()).collect();
-        assert_eq!(confirmable, ["times-in-order", "numbers-agree", "littles-law", "believable-ratio", "roofline"]);
+        assert_eq!(
+            confirmable,
+            [
+                "times-in-order",
+                "numbers-agree",
+                "littles-law",
+                "claimed-time",
+                "claimed-work",
+                "believable-ratio",
+                "roofline"
+            ]
+        );
     }
 
     #[test]

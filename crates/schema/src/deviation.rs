@@ -35,6 +35,8 @@ spelt_enum!(
         CommandMended = "command-mended",
         /// An offline benchmark is run through the server, with isobench's own client.
         OfflineThroughServer = "offline-through-server",
+        /// The numbers are what the engine's own benchmark script says of itself, not what the client measured.
+        SelfReported = "self-reported",
         /// A workload stands in for a task that has none.
         WorkloadChosen = "workload-chosen",
         /// Another model than the task's is measured.

@@ -155,6 +155,8 @@ spelt_enum!(
         // parse
         /// The stored records can't be read.
         EvidenceUnreadable = "evidence-unreadable",
+        /// A benchmark script ended well but left no result that can be read.
+        ResultMissing = "result-missing",
         // validity
         /// Answers are shorter or longer than asked.
         OutputLength = "output-length",
@@ -195,6 +197,8 @@ spelt_enum!(
         SharedFolderWritten = "shared-folder-written",
         /// A device's clocks were held at its power cap, as they may be in every arm.
         DevicePowerCapped = "device-power-capped",
+        /// The patch changes the benchmark script, which has no effect: the revision's own is run for every arm.
+        ScriptPatched = "script-patched",
         // infrastructure
         /// The disk is full.
         DiskFull = "disk-full",
@@ -270,6 +274,7 @@ impl FailureClass {
             | Self::StreamTruncated
             | Self::RequestTimeout
             | Self::WorkloadTimeout
+            | Self::ResultMissing
             | Self::OutputLength
             | Self::TokenCountMismatch
             | Self::OutputMismatch
@@ -279,7 +284,8 @@ impl FailureClass {
             | Self::StopForced
             | Self::ProcessSurvived
             | Self::LogFlood
-            | Self::SharedFolderWritten => Charge::Arm,
+            | Self::SharedFolderWritten
+            | Self::ScriptPatched => Charge::Arm,
         }
     }
 

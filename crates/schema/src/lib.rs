@@ -33,6 +33,7 @@ pub mod plan;
 pub mod reading;
 pub mod recipe;
 pub mod record;
+pub mod script;
 pub mod suite;
 pub mod task;
 pub mod tool;

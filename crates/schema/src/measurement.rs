@@ -11,7 +11,7 @@ use crate::ids::LaunchId;
 pub const DEFINITION: &str = "isobench/1";
 
 spelt_enum!(
-    /// A metric by vLLM's name. Durations are in milliseconds, rates per second.
+    /// A metric by vLLM's name. Durations are in milliseconds (what a script says of itself: in seconds), rates per second.
     MetricName {
         /// Completed requests per second of the window.
         RequestThroughput = "request_throughput",
@@ -51,6 +51,16 @@ spelt_enum!(
         P90E2elMs = "p90_e2el_ms",
         /// 99th percentile of the end-to-end latency.
         P99E2elMs = "p99_e2el_ms",
+        /// Mean time of a batch, as a latency script says it of itself.
+        AvgLatencyS = "avg_latency_s",
+        /// Median time of a batch, as a latency script says it of itself.
+        P50LatencyS = "p50_latency_s",
+        /// 90th percentile of the time of a batch, as a latency script says it of itself.
+        P90LatencyS = "p90_latency_s",
+        /// 99th percentile of the time of a batch, as a latency script says it of itself.
+        P99LatencyS = "p99_latency_s",
+        /// Time of all prompts, as a prefix-caching script says it of itself.
+        CostTimeS = "cost_time_s",
     }
 );
 
@@ -84,7 +94,12 @@ impl MetricName {
             | Self::MeanE2elMs
             | Self::MedianE2elMs
             | Self::P90E2elMs
-            | Self::P99E2elMs => Direction::Lower,
+            | Self::P99E2elMs
+            | Self::AvgLatencyS
+            | Self::P50LatencyS
+            | Self::P90LatencyS
+            | Self::P99LatencyS
+            | Self::CostTimeS => Direction::Lower,
         }
     }
 
@@ -109,6 +124,7 @@ impl MetricName {
             | Self::MedianE2elMs
             | Self::P90E2elMs
             | Self::P99E2elMs => "ms",
+            Self::AvgLatencyS | Self::P50LatencyS | Self::P90LatencyS | Self::P99LatencyS | Self::CostTimeS => "s",
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::format::{self, Stored};
 use crate::ids::{ArmId, Digest, RunId, TaskId};
 use crate::measurement::MetricName;
 use crate::plan::PlannedTask;
+use crate::tool::Tool;
 use crate::units::Millis;
 use crate::verdict::Verdict;
 use crate::workload::{Arrival, Workload, WorkloadKind};
@@ -48,6 +49,9 @@ pub struct WorkloadClass {
     pub input_tokens: Option<u32>,
     /// The bucket of an answer's tokens.
     pub output_tokens: u32,
+    /// The engine's own benchmark script, if one measures instead of the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Tool>,
 }
 
 impl WorkloadClass {
@@ -72,6 +76,7 @@ impl WorkloadClass {
             load,
             input_tokens: workload.prompts.input_tokens().map(|tokens| bucket(f64::from(tokens))),
             output_tokens: bucket(f64::from(workload.output_tokens)),
+            script: workload.script.as_ref().map(|script| script.tool),
         }
     }
 }
@@ -86,7 +91,8 @@ impl fmt::Display for WorkloadClass {
             Some(tokens) => write!(formatter, ", in ≤{tokens}")?,
             None => formatter.write_str(", in varies")?,
         }
-        write!(formatter, ", out ≤{}", self.output_tokens)
+        write!(formatter, ", out ≤{}", self.output_tokens)?;
+        self.script.map_or(Ok(()), |script| write!(formatter, ", by {script}"))
     }
 }
 
@@ -396,6 +402,7 @@ mod tests {
             probes: Probes { count: 0, output_tokens: 1 },
             counter: TokenCounter::Whitespace,
             extra_body: BTreeMap::new(),
+            script: None,
         }
     }
 

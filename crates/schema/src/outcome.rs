@@ -11,11 +11,15 @@ use crate::units::Millis;
 
 /// The names of evidence files. Every launch uses the same ones; one that doesn't exist was never written.
 pub mod evidence {
+    /// What a benchmark script wrote about itself, as its result file ([`crate::script`]).
+    pub const SCRIPT_RESULT: &str = "script.result.json";
+    /// What was seen of a benchmark script from outside ([`crate::script::ScriptSeen`]).
+    pub const SCRIPT_SEEN: &str = "script.seen.json";
     /// The records of every request, as JSON Lines ([`crate::record`]).
     pub const REQUESTS: &str = "requests.jsonl";
-    /// What the engine wrote to its standard output.
+    /// What the engine wrote to its standard output, be it a server or a script that holds it.
     pub const SERVER_STDOUT: &str = "server.stdout";
-    /// What the engine wrote to its standard error.
+    /// What the engine wrote to its standard error, be it a server or a script that holds it.
     pub const SERVER_STDERR: &str = "server.stderr";
     /// What making the environment printed.
     pub const ENVIRONMENT_LOG: &str = "environment.log";

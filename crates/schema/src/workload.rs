@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::spelt_enum;
+use crate::script::Script;
 use crate::task::OptionValue;
 
 spelt_enum!(
@@ -204,4 +205,8 @@ pub struct Workload {
     /// Further fields of each request's body, sent as they are.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra_body: BTreeMap<String, serde_json::Value>,
+    /// The engine's own benchmark script, which is run instead of the client; the rest of the workload is what it is asked
+    /// for. Absent: the client measures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
 }

@@ -208,6 +208,7 @@ fn workload() -> Workload {
         probes: Probes { count: 1, output_tokens: 8 },
         counter: TokenCounter::Whitespace,
         extra_body: BTreeMap::new(),
+        script: None,
     }
 }
 

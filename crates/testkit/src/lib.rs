@@ -16,6 +16,7 @@ mod hub;
 mod path;
 mod registry;
 mod repository;
+mod scripts;
 mod speed;
 mod task;
 mod truth;
@@ -28,6 +29,7 @@ pub use registry::{
     AskedRequest, DockerRegistry, Entry, FakeImage, FakeRegistry, Layer, RegistryFault, RegistrySettings, RegistryUser,
 };
 pub use repository::{FakeRepository, FakeRepositoryError};
+pub use scripts::ScriptRepository;
 pub use speed::{InvalidSpeedError, Speed};
 pub use task::{HumanArm, TaskText};
 pub use truth::{TruthRecord, TruthServer};

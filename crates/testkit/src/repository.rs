@@ -95,16 +95,16 @@ impl FakeRepository {
     }
 }
 
-fn header(file: &str) -> String {
+pub(crate) fn header(file: &str) -> String {
     format!("diff --git a/{file} b/{file}\n--- a/{file}\n+++ b/{file}\n")
 }
 
-fn write(path: &Path, text: &str) -> Result<(), FakeRepositoryError> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), FakeRepositoryError> {
     fs::write(path, text).map_err(|source| FakeRepositoryError::Write { path: path.to_owned(), source })
 }
 
 /// Runs git without any configuration of the machine or the person, and returns what it prints.
-fn git(dir: &Path, arguments: &[&str]) -> Result<String, FakeRepositoryError> {
+pub(crate) fn git(dir: &Path, arguments: &[&str]) -> Result<String, FakeRepositoryError> {
     let mut command = Command::new("git");
     command.current_dir(dir).args(["-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null"]).args(arguments);
     for (name, _) in std::env::vars_os() {

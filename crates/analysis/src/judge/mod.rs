@@ -278,6 +278,9 @@ fn judge_task(
     if standing == Standing::NothingToBeat {
         contrasts.iter_mut().for_each(nothing_to_beat);
     }
+    if task.workload.script.is_some() {
+        contrasts.iter_mut().for_each(self_reported);
+    }
     let sentinel = sentinel::judge(task, &blocks, &contrasts);
     let judgement = TaskJudgement {
         id: task.id.clone(),
@@ -318,6 +321,11 @@ fn standing(contrasts: &[Contrast]) -> Standing {
         Some(Verdict::Inconclusive) => Standing::HumanGainUnproven,
         Some(Verdict::AgentFailed | Verdict::Invalid | Verdict::NotMeasured) => Standing::NotMeasured,
     }
+}
+
+/// Marks a verdict whose numbers are what a benchmark script says of itself: a claim.
+fn self_reported(contrast: &mut Contrast) {
+    contrast.reason = format!("self-reported: {}", contrast.reason);
 }
 
 /// Turns the verdict on an agent against a human commit that gained nothing. Its numbers stay.

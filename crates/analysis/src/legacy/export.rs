@@ -149,6 +149,11 @@ fn old_key(name: MetricName) -> &'static str {
         | MetricName::MeanE2elMs
         | MetricName::MedianE2elMs
         | MetricName::P90E2elMs
-        | MetricName::P99E2elMs => name.as_str(),
+        | MetricName::P99E2elMs
+        | MetricName::AvgLatencyS
+        | MetricName::P50LatencyS
+        | MetricName::P90LatencyS
+        | MetricName::P99LatencyS
+        | MetricName::CostTimeS => name.as_str(),
     }
 }

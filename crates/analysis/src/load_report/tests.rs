@@ -32,6 +32,7 @@ fn workload(requests: u32) -> Workload {
         probes: Probes { count: 0, output_tokens: 0 },
         counter: TokenCounter::TokenIds,
         extra_body: BTreeMap::new(),
+        script: None,
     }
 }
 
@@ -47,6 +48,7 @@ fn options(workload: &Workload) -> ReportOptions {
         primary: MetricName::OutputThroughput,
         margin: 0.02,
         prompt_counts: PromptCounts::Unknown,
+        script: None,
     };
     ReportOptions { is_whole: true, prompts_by_usage: true, rules, percentiles: vec![99.9], objective: None }
 }

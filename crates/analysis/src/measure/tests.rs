@@ -68,6 +68,7 @@ pub(crate) fn rules(count: u32) -> LaunchRules {
         primary: MetricName::OutputThroughput,
         margin: 0.02,
         prompt_counts: PromptCounts::Unknown,
+        script: None,
     }
 }
 

@@ -141,6 +141,7 @@ mod tests {
             load: Some(4),
             input_tokens: Some(64),
             output_tokens,
+            script: None,
         };
         NoiseKey { host: host.to_owned(), device: "gpu".to_owned(), model: model.to_owned(), class }
     }

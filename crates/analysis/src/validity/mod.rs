@@ -34,6 +34,7 @@ use isobench_schema::units::Seconds;
 use isobench_schema::workload::{Api, Arrival, Prompts, TokenCounter, Workload};
 
 use crate::measure::{Sample, Samples, evidence_line};
+use crate::script::ScriptRules;
 
 /// The default shortest window in seconds. A plan that asks for less deviates.
 pub const DEFAULT_MIN_WINDOW_S: f64 = 30.0;
@@ -69,6 +70,8 @@ pub struct LaunchRules {
     pub margin: f64,
     /// How the server's counts of prompt tokens compare with the client's.
     pub prompt_counts: PromptCounts,
+    /// What a benchmark script was asked, if one measures instead of the client.
+    pub script: Option<ScriptRules>,
 }
 
 /// How the server's counts of prompt tokens compare with the client's.
@@ -112,6 +115,7 @@ impl LaunchRules {
             primary: metric.primary,
             margin: metric.margin,
             prompt_counts: PromptCounts::of(workload),
+            script: ScriptRules::of(workload),
         }
     }
 }

@@ -50,9 +50,16 @@ impl Quantity {
             | MetricName::MedianItlMs
             | MetricName::P90ItlMs
             | MetricName::P99ItlMs => Self::Tpot,
-            MetricName::MeanE2elMs | MetricName::MedianE2elMs | MetricName::P90E2elMs | MetricName::P99E2elMs => {
-                Self::E2el
-            }
+            // What a script says of itself is followed by nothing, since its requests aren't seen.
+            MetricName::MeanE2elMs
+            | MetricName::MedianE2elMs
+            | MetricName::P90E2elMs
+            | MetricName::P99E2elMs
+            | MetricName::AvgLatencyS
+            | MetricName::P50LatencyS
+            | MetricName::P90LatencyS
+            | MetricName::P99LatencyS
+            | MetricName::CostTimeS => Self::E2el,
         }
     }
 

@@ -130,6 +130,7 @@ fn workload() -> Workload {
         probes: Probes { count: 2, output_tokens: 4 },
         counter: TokenCounter::Whitespace,
         extra_body: BTreeMap::new(),
+        script: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The devices and choices that a dataset of commits is planned with.
 
-use isobench_plan::assess::{ASSUMED_DEVICE, AssessOptions, ProxyChoice};
+use isobench_plan::assess::{ASSUMED_DEVICE, AssessOptions, OfflineChoice, ProxyChoice};
 use isobench_plan::cost::CostSettings;
 use isobench_plan::knowledge::Knowledge;
 use isobench_plan::nearest::nearest;
@@ -8,7 +8,7 @@ use isobench_schema::assessment::PlannedFor;
 use isobench_schema::facts::{Device, Facts, Host};
 
 use super::history;
-use crate::args::CommitArgs;
+use crate::args::{CommitArgs, OfflineArg};
 use crate::exit::{CommandError, Exit, WithExit as _};
 
 /// MiB in a GB (10^9 bytes).
@@ -26,6 +26,11 @@ pub(super) fn options(args: &CommitArgs, facts: &mut Facts) -> Result<AssessOpti
         planned_for: planned_for(args, facts)?,
         preset,
         proxy: if args.proxy { ProxyChoice::WhereTooLarge } else { ProxyChoice::Never },
+        offline: match args.offline {
+            OfflineArg::Auto => OfflineChoice::WhereNeeded,
+            OfflineArg::Script => OfflineChoice::Always,
+            OfflineArg::Server => OfflineChoice::Never,
+        },
         history: history::read(&args.history)?,
         cost: CostSettings { device_usd_per_hour: args.price, ..CostSettings::default() },
     })

@@ -89,6 +89,26 @@ pub(super) fn gather(
     Ok(())
 }
 
+/// Adds what the repository of hand-written tasks says of their revisions, where the tables know how their engine was at which
+/// time. What can't be read is absent.
+pub(super) fn of_tasks(
+    dataset: &Dataset,
+    (name, repository): (&str, &Repository),
+    wanted: &[Revision],
+    context: &PrepareContext<'_>,
+    facts: &mut Facts,
+) -> Result<(), CommandError> {
+    let engines = dataset.tasks.iter().filter(|task| task.repository == name).map(|task| task.engine);
+    let Some(engine) = engines.into_iter().find(|engine| *engine != EngineKind::Generic) else { return Ok(()) };
+    let found = revisions(repository, wanted, &look_for(engine), context).exit(Exit::Machine)?;
+    for (revision, known) in wanted.iter().zip(found.unwrap_or_default()) {
+        if let Some(known) = known {
+            facts.details.entry(name.to_owned()).or_default().insert(revision.to_string(), known);
+        }
+    }
+    Ok(())
+}
+
 /// Returns the models that a task names: beside its commands, and in them.
 fn models(task: &CommitTask) -> Vec<String> {
     let mut named: Vec<String> = task.model.iter().cloned().collect();

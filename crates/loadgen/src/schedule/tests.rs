@@ -22,6 +22,7 @@ pub(crate) fn workload() -> Workload {
         probes: Probes { count: 2, output_tokens: 5 },
         counter: TokenCounter::Whitespace,
         extra_body: [("top_p".to_owned(), json!(0.9))].into(),
+        script: None,
     }
 }
 
@@ -115,6 +116,7 @@ fn a_chat_body_has_one_message_and_no_fields_beyond_those_asked_for() {
         ignore_eos: false,
         counter: TokenCounter::TokenIds,
         extra_body: [].into(),
+        script: None,
         ..workload()
     };
     let body = &bodies(&workload, 1, Phase::First)[0];

@@ -37,6 +37,7 @@ pub(crate) fn workload(requests: u32, arrival: Arrival) -> Workload {
         probes: Probes { count: 0, output_tokens: 1 },
         counter: TokenCounter::Whitespace,
         extra_body: [].into(),
+        script: None,
     }
 }
 

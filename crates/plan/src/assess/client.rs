@@ -2,7 +2,7 @@
 
 use isobench_schema::environment::EngineKind;
 use isobench_schema::ids::Moment;
-use isobench_schema::task::Task;
+use isobench_schema::input::TaskInputs;
 use isobench_schema::workload::Prompts;
 
 use crate::inputs;
@@ -14,9 +14,14 @@ const TOKEN_IDS_SINCE: &str = "2025-08-19T16:48:31Z";
 const LOOK: &str = ": name a folder of models with `--models DIR`, or let the hub be asked with `--hub`";
 
 /// Returns why the client can't load a task, if it can't.
-pub(super) fn lacks(task: &Task, baseline: Option<&Moment>) -> Option<String> {
-    let has_tokenizer = task.inputs.tokenizer.is_some();
-    if let Prompts::Dataset { name, .. } = &task.workload.prompts {
+pub(super) fn lacks(
+    engine: EngineKind,
+    prompts: &Prompts,
+    found: &TaskInputs,
+    baseline: Option<&Moment>,
+) -> Option<String> {
+    let has_tokenizer = found.tokenizer.is_some();
+    if let Prompts::Dataset { name, .. } = prompts {
         if !inputs::is_drawn(name) {
             return Some(format!("the prompts are those of dataset `{name}`, which the client doesn't draw"));
         }
@@ -25,11 +30,11 @@ pub(super) fn lacks(task: &Task, baseline: Option<&Moment>) -> Option<String> {
                 "the prompts are those of dataset `{name}`, which the client draws only with the model's tokenizer, and none was found{LOOK}"
             ));
         }
-        if inputs::needs_file(name) && task.inputs.dataset.is_none() {
+        if inputs::needs_file(name) && found.dataset.is_none() {
             return Some(format!("the prompts are those of dataset `{name}`, whose file was not found{LOOK}"));
         }
     }
-    (!sends_ids(task.engine, baseline) && !has_tokenizer).then(|| {
+    (!sends_ids(engine, baseline) && !has_tokenizer).then(|| {
         format!(
             "the server doesn't send token ids at the baseline, and without them the client counts by the model's tokenizer, and none was found{LOOK}"
         )

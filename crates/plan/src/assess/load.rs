@@ -9,11 +9,10 @@ use isobench_schema::task::{Limits, MetricSpec, OptionValue};
 use isobench_schema::workload::Workload;
 
 use super::sources::Sources;
-use super::{ProxyChoice, Subject, metric};
+use super::{ProxyChoice, Subject, metric, script};
 use crate::command::workload::{Derived, derive};
 use crate::command::{Asked, Fitted, fit};
 use crate::cost::{CostInput, cost};
-use crate::defaults;
 use crate::knowledge::models::ModelRow;
 use crate::lint::{Case, Given, Traits, finding, ids, lint};
 use crate::planner::default_looks;
@@ -21,6 +20,7 @@ use crate::requirements::{
     DeadlineSettings, Launch, Model, Place, ServerOptions, ServiceRate, ceiling, deadlines, model, need, proxy,
     service_rate, start_s,
 };
+use crate::{defaults, deviations};
 
 /// What a task is loaded with, and what it needs.
 pub(super) struct Load<'a> {
@@ -66,11 +66,20 @@ impl<'a> Load<'a> {
         let mut workload = None;
         if let Some(derived) = fitted.as_ref().map(|fitted| derive(fitted, &subject.knowledge.clients, vocabulary)) {
             let Derived { workload: of_command, server, variables: set, repairs: changed, findings, .. } = derived;
-            workload = of_command;
+            let measures = fitted.as_ref().zip(of_command.as_ref()).zip(model.as_deref());
+            let script = measures.and_then(|((fitted, workload), model)| script::of(subject, fitted, model, workload));
             options = server;
             variables.extend(set);
-            repairs.extend(changed);
-            found.extend(findings);
+            if let (Some(script), Some(of_client)) = (script, &of_command) {
+                // What the client and the server would do otherwise doesn't concern the script.
+                repairs.retain(|repair| !script::is_of_server_alone(repair));
+                repairs.push(deviations::self_reported(&script));
+                workload = Some(script::measured_by(of_client.clone(), script));
+            } else {
+                workload = of_command;
+                repairs.extend(changed);
+                found.extend(findings);
+            }
         } else if let (None, Some(preset)) = (&subject.task.command, &subject.options.preset) {
             workload = Some(preset.workload(subject.task.engine, vocabulary));
             repairs.push(preset.deviation());

@@ -8,6 +8,7 @@
 mod client;
 mod load;
 mod metric;
+mod script;
 mod sources;
 mod standing;
 mod task;
@@ -25,6 +26,8 @@ use isobench_schema::facts::Facts;
 use isobench_schema::ids::{ArmId, CommitId, Revision, TaskId};
 use isobench_schema::plan::ExclusionReason;
 use isobench_schema::task::Task;
+use isobench_schema::tool::ToolKind;
+use isobench_schema::workload::WorkloadKind;
 
 use crate::cost::CostSettings;
 use crate::knowledge::Knowledge;
@@ -54,6 +57,19 @@ pub enum ProxyChoice {
     WhereTooLarge,
 }
 
+/// What becomes of a benchmark that holds the engine in its own process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OfflineChoice {
+    /// It runs through the server, loaded by isobench's own client; where the client can't do that, the script itself runs, and
+    /// its numbers are self-reported.
+    #[default]
+    WhereNeeded,
+    /// The script itself runs wherever it can.
+    Always,
+    /// It runs through the server or not at all.
+    Never,
+}
+
 /// What tasks are assessed with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssessOptions {
@@ -63,6 +79,8 @@ pub struct AssessOptions {
     pub preset: Option<Preset>,
     /// Whether a smaller model may stand in.
     pub proxy: ProxyChoice,
+    /// Whether benchmark scripts of the engine may measure.
+    pub offline: OfflineChoice,
     /// What costs are reckoned with.
     pub cost: CostSettings,
     /// How long launches of tasks took before, by the task's name.
@@ -76,6 +94,7 @@ impl Default for AssessOptions {
             planned_for: PlannedFor { device: ASSUMED_DEVICE.to_owned(), count: 1, assumed: true },
             preset: None,
             proxy: ProxyChoice::default(),
+            offline: OfflineChoice::default(),
             cost: CostSettings::default(),
             history: BTreeMap::new(),
         }
@@ -179,6 +198,19 @@ impl Assessed {
         ladder.filter_map(|(arm, answers)| Some((arm.clone(), source::taken(answers)?.rung))).collect()
     }
 
+    /// Returns the kind of the task's workload: of what is planned, else of what its command's program measures.
+    pub(crate) fn kind(&self) -> Option<WorkloadKind> {
+        if let Some(planned) = &self.task {
+            return Some(planned.0.workload.kind);
+        }
+        match self.assessment.command.as_ref()?.tool.kind() {
+            ToolKind::Serving => Some(WorkloadKind::Serving),
+            ToolKind::OfflineThroughput => Some(WorkloadKind::Throughput),
+            ToolKind::OfflineLatency => Some(WorkloadKind::Latency),
+            ToolKind::Server => None,
+        }
+    }
+
     /// Returns why nothing of it is run, if so.
     pub fn exclusion(&self) -> Option<(ExclusionReason, String)> {
         let first = || self.assessment.reasons.first().cloned().unwrap_or_default();
@@ -189,7 +221,9 @@ impl Assessed {
                 Some(planned) => {
                     let (task, _) = planned.as_ref();
                     let moment = self.assessment.baseline.as_ref().map(|facts| &facts.committed);
-                    client::lacks(task, moment).map(|message| (ExclusionReason::ClientLacks, message))
+                    let lacks = || client::lacks(task.engine, &task.workload.prompts, &task.inputs, moment);
+                    let lacks = if task.workload.script.is_some() { None } else { lacks() };
+                    lacks.map(|message| (ExclusionReason::ClientLacks, message))
                 }
                 None => Some((ExclusionReason::CannotRun, "no environment can be made for every arm".to_owned())),
             },
@@ -214,6 +248,7 @@ fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
         repairs.extend(applied.deviations);
         task.recipes = applied.recipes;
         left = applied.left;
+        script::take_options(&mut task);
         faults = task::faults(&task);
         task
     });
@@ -228,6 +263,7 @@ fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
         ladder: &sources.ladder,
         has_workload: load.workload.is_some(),
     });
+    let is_script = load.workload.as_ref().is_some_and(|workload| workload.script.is_some());
     let cost = load.cost(subject, sources);
     let assessment = Assessment {
         task: task.id.clone(),
@@ -244,7 +280,8 @@ fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
                 tool: fitted.tool,
                 variables: fitted.variables.clone(),
                 client: fitted.client_argv(),
-                server: fitted.server_argv(),
+                // A script's engine has no server.
+                server: if is_script { Vec::new() } else { fitted.server_argv() },
             })
             .map(Arc::new),
         findings: Arc::new(findings),

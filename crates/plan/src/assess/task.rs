@@ -1,24 +1,21 @@
 //! The task that is planned.
 
 use isobench_schema::environment::EngineKind;
-use isobench_schema::ids::{Moment, Revision};
+use isobench_schema::ids::Revision;
 use isobench_schema::input::TaskInputs;
 use isobench_schema::task::{DesignSpec, Requirements, ServerSpec, Task};
-use isobench_schema::workload::{Prompts, TokenCounter};
+use isobench_schema::workload::{Prompts, TokenCounter, Workload};
+
+use std::collections::BTreeMap;
 
 use super::load::Load;
+use super::script;
 use super::sources::Sources;
 use super::{Subject, client};
-use crate::{checks, defaults, inputs};
+use crate::{age, checks, defaults, inputs};
 
 /// The variable that holds a token of the hub.
 const TOKEN: &str = "HF_TOKEN";
-
-/// The path that says whether the server is ready, before it had one for that.
-const MODELS: &str = "/v1/models";
-
-/// When vLLM's servers got `/health` (commit 7e90a2d117, released with v0.2.2).
-const HEALTH_SINCE: &str = "2023-11-01T17:29:44Z";
 
 /// Returns the task, if its parts are known; recipes are not applied yet.
 pub(super) fn task(subject: &Subject<'_>, load: &Load<'_>, sources: &Sources) -> Option<Task> {
@@ -34,7 +31,7 @@ pub(super) fn task(subject: &Subject<'_>, load: &Load<'_>, sources: &Sources) ->
         engine: subject.task.engine,
         environment: sources.environment.clone()?,
         server: server(subject, load)?,
-        workload: load.workload.clone()?,
+        workload: workload(load)?,
         metric: load.metric.clone()?,
         design: DesignSpec::default(),
         limits: load.limits.unwrap_or_else(defaults::limits),
@@ -50,6 +47,11 @@ pub(super) fn task(subject: &Subject<'_>, load: &Load<'_>, sources: &Sources) ->
         // The engine is given a folder that holds all of it.
         task.server.allow_network = false;
         task.server.pass_environment.retain(|name| name != TOKEN);
+    }
+    if task.workload.script.is_some() {
+        // A script makes its own requests, and reads what it needs for them beside the model.
+        task.inputs.tokenizer = None;
+        task.inputs.dataset = None;
     }
     if task.inputs.tokenizer.is_some() && !client::sends_ids(task.engine, Some(&baseline.committed)) {
         task.workload.counter = TokenCounter::Tokenizer;
@@ -68,9 +70,19 @@ pub(super) fn faults(task: &Task) -> Vec<String> {
     }
 }
 
+/// Returns the workload, with the arguments of the script that measures, if one does.
+fn workload(load: &Load<'_>) -> Option<Workload> {
+    let mut workload = load.workload.clone()?;
+    if let (Some(script), Some(fitted)) = (&mut workload.script, &load.fitted) {
+        script.arguments = script::arguments(fitted, &load.options, load.model.as_deref()?);
+    }
+    Some(workload)
+}
+
 fn server(subject: &Subject<'_>, load: &Load<'_>) -> Option<ServerSpec> {
     let model = load.model.clone()?;
-    let mut options = load.options.clone();
+    let is_started = load.workload.as_ref().is_some_and(|workload| workload.script.is_none());
+    let mut options = if is_started { load.options.clone() } else { BTreeMap::new() };
     // The server's own command gives these.
     for name in ["model", "model-path", "host", "port", "served-model-name"] {
         options.remove(name);
@@ -112,9 +124,8 @@ fn command(engine: EngineKind) -> Vec<String> {
 }
 
 fn health(subject: &Subject<'_>) -> &'static str {
-    let has_health = |moment: &Moment| subject.task.engine != EngineKind::Vllm || moment.as_str() >= HEALTH_SINCE;
     match subject.baseline {
-        Some(baseline) if !has_health(&baseline.committed) => MODELS,
+        Some(baseline) if !age::has_health(subject.task.engine, &baseline.committed) => age::MODELS,
         _ => defaults::HEALTH,
     }
 }

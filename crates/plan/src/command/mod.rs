@@ -163,6 +163,11 @@ impl Fitted<'_> {
 /// Names of the option that names the model, in any program.
 const MODEL_OPTIONS: [&str; 2] = ["--model", "--model-path"];
 
+/// Returns whether an option names the model.
+pub(crate) fn is_model(name: &str) -> bool {
+    MODEL_OPTIONS.contains(&name)
+}
+
 /// Names of the option that names the tokenizer, in any program.
 const TOKENIZER_OPTIONS: [&str; 2] = ["--tokenizer", "--tokenizer-path"];
 
@@ -186,7 +191,7 @@ fn program(tool: Tool, place: &str) -> Vec<String> {
 }
 
 /// Appends options to a program.
-fn argv(mut program: Vec<String>, options: &[GivenOption<'_>]) -> Vec<String> {
+pub(crate) fn argv(mut program: Vec<String>, options: &[GivenOption<'_>]) -> Vec<String> {
     for option in options {
         match option.values.as_slice() {
             // A value that begins with a dash would be read as an option.

@@ -103,6 +103,7 @@ impl Preset {
             probes: defaults::PROBES,
             counter: defaults::counter(engine),
             extra_body: BTreeMap::new(),
+            script: None,
         }
     }
 

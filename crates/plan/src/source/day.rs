@@ -3,7 +3,7 @@
 use isobench_schema::ids::Moment;
 
 /// Returns the day that is some days after a moment's: `2024-12-28`.
-pub(super) fn after(moment: &Moment, days: i64) -> Option<String> {
+pub(crate) fn after(moment: &Moment, days: i64) -> Option<String> {
     let number = |from: usize, to: usize| moment.as_str().get(from..to)?.parse::<i64>().ok();
     let (year, month, day) = civil(number_of(number(0, 4)?, number(5, 7)?, number(8, 10)?) + days);
     Some(format!("{year:04}-{month:02}-{day:02}"))

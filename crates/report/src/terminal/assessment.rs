@@ -206,6 +206,7 @@ fn repairs(out: &mut String, assessment: &Assessment, detail: Detail, style: Sty
         | DeviationKind::OptionSuperseded
         | DeviationKind::CommandMended
         | DeviationKind::OfflineThroughServer
+        | DeviationKind::SelfReported
         | DeviationKind::WorkloadChosen
         | DeviationKind::ProxyModel => false,
     };

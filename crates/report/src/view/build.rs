@@ -184,8 +184,10 @@ pub(crate) fn workload(workload: &Workload, model: &str) -> String {
         Prompts::Words { input_tokens } | Prompts::TokenIds { input_tokens, .. } => format!("{input_tokens} tokens in"),
         Prompts::Dataset { name, .. } => format!("prompts of {}", clean(name)),
     };
+    let script = workload.script.as_ref();
+    let by = script.map_or_else(String::new, |script| format!(", self-reported by {}", clean(&script.path)));
     format!(
-        "{} of {}: {}, {input}, {} tokens out, {arrival}",
+        "{} of {}: {}, {input}, {} tokens out, {arrival}{by}",
         workload.kind,
         clean(model),
         counted(workload.requests, "request"),

@@ -97,6 +97,7 @@ fn workload() -> Workload {
         probes: Probes { count: 0, output_tokens: 0 },
         counter: TokenCounter::TokenIds,
         extra_body: BTreeMap::from([("top_p".to_owned(), serde_json::json!(0.9))]),
+        script: None,
     }
 }
 

@@ -25,6 +25,7 @@ fn key(model: &str) -> NoiseKey {
         load: Some(16),
         input_tokens: Some(1024),
         output_tokens: 256,
+        script: None,
     };
     NoiseKey { host: "0123456789abcdef".to_owned(), device: "NVIDIA H100".to_owned(), model: model.to_owned(), class }
 }

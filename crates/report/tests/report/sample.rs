@@ -416,6 +416,7 @@ fn workload() -> Workload {
         probes: Probes { count: 2, output_tokens: 16 },
         counter: TokenCounter::Whitespace,
         extra_body: BTreeMap::new(),
+        script: None,
     }
 }
 

@@ -35,7 +35,7 @@ impl Serve<'_> {
     }
 
     /// Returns the folder of a repository that was fetched, else the name itself.
-    fn place(&self, name: &str) -> String {
+    pub(crate) fn place(&self, name: &str) -> String {
         self.folders.get(name).map_or_else(|| name.to_owned(), |folder| folder.to_string_lossy().into_owned())
     }
 }
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn vllm_needs_no_command() {
-        let expected = "/venv/bin/python -m vllm.entrypoints.cli.main serve /models/tiny --host 127.0.0.1 --port 8123 \
-                        --served-model-name tiny";
+        let expected = "/venv/bin/python -m vllm.entrypoints.openai.api_server --model /models/tiny --host 127.0.0.1 \
+                        --port 8123 --served-model-name tiny";
         check(EngineKind::Vllm, &spec(&[], &[]), Some(Path::new("/venv/bin/python")), Ok(expected));
     }
 

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use super::Serve;
 
-/// Returns the command template of `vllm serve`, by module so that the arm's own files are found first.
+/// Returns the command template of the OpenAI-compatible server, by module so that the arm's own files are found first.
+///
+/// Every revision from v0.1.0 on starts by this module; `vllm serve` and the package's command line came long after it.
 pub(super) fn command() -> Vec<String> {
     let arguments = [
         "{python}",
         "-m",
-        "vllm.entrypoints.cli.main",
-        "serve",
+        "vllm.entrypoints.openai.api_server",
+        "--model",
         "{model}",
         "--host",
         "{host}",

@@ -1,4 +1,4 @@
-//! A commit's tree as plain files: the bytes that git stores, without filters, attributes or history.
+//! A commit's tree, or a folder of it, as plain files: the bytes that git stores, without filters, attributes or history.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -42,10 +42,11 @@ enum Kind {
     Submodule,
 }
 
-pub(super) fn export(git: &Git<'_>, commit: &CommitId, folder: &Path) -> Result<Exported, Stop> {
+pub(super) fn export(git: &Git<'_>, commit: &CommitId, under: &str, folder: &Path) -> Result<Exported, Stop> {
     let (finished, listing) = git.output(["ls-tree", "-r", "-z", "--full-tree", commit.as_str()])?;
     git.check(&finished, || format!("the tree of `{}` can't be listed", commit.short()))?;
-    let entries = parse_listing(&listing, commit)?;
+    let mut entries = parse_listing(&listing, commit)?;
+    entries.retain(|entry| entry.path.starts_with(under));
     let io_error = |path: &Path| {
         let path = path.to_owned();
         move |source| EnvironmentError::Write { path, source }

@@ -23,6 +23,8 @@ const EVIDENCE: &[&str] = &[
     evidence::SERVER_STDOUT,
     evidence::SERVER_STDERR,
     evidence::REQUESTS,
+    evidence::SCRIPT_RESULT,
+    evidence::SCRIPT_SEEN,
 ];
 
 /// Returns the pieces of evidence that stand in a launch's folder, by name. What the engine put in the place of one, such

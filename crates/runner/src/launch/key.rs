@@ -38,6 +38,7 @@ pub(super) fn key(context: &LaunchContext<'_>, packages: &[String]) -> Comparabi
         (KeyField::Isolation, isolation(spec)),
         (KeyField::Caches, "cold: private to the launch".to_owned()),
     ]);
+    key.extend(spec.workload.script.iter().flat_map(super::script::key));
     let recipes = context.planned.environment.recipes();
     match (&spec.recipes, packages.is_empty() && recipes.is_empty()) {
         (applied, true) if applied.is_empty() => {}

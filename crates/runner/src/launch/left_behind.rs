@@ -1,4 +1,4 @@
-//! What an engine left behind that is told but undoes no measurement: floods of log, and entries of shared folders.
+//! What an engine leaves behind that undoes no measurement: floods of log, shared memory, entries in shared folders.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,6 +9,7 @@ use isobench_schema::outcome::evidence;
 
 use crate::host::shared_folders::Snapshot;
 
+/// Returns the incident of an engine that has written more log than its limit.
 pub(super) fn log_flood(folder: &Path, limit: u64) -> Option<Failure> {
     let mut largest: Option<(u64, &str)> = None;
     for name in [evidence::SERVER_STDOUT, evidence::SERVER_STDERR] {
@@ -38,6 +39,7 @@ pub(super) fn left_shared_memory(before: &Snapshot, mapped: &BTreeSet<PathBuf>) 
     Some(failure.with_evidence(left.iter().map(line)))
 }
 
+/// Returns the incident of entries that have appeared in folders which all launches share.
 pub(super) fn shared_folders(before: &Snapshot) -> Option<Failure> {
     let appeared = before.appeared();
     if appeared.is_empty() {

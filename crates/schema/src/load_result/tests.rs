@@ -20,6 +20,7 @@ fn workload() -> Workload {
         probes: Probes { count: 0, output_tokens: 0 },
         counter: TokenCounter::TokenIds,
         extra_body: BTreeMap::new(),
+        script: None,
     }
 }
 

@@ -18,6 +18,7 @@ fn entry(task: &str, degrees: u32) -> NoiseEntry {
         load: Some(4),
         input_tokens: None,
         output_tokens: 64,
+        script: None,
     };
     NoiseEntry {
         key: NoiseKey { host: "h".to_owned(), device: "cpu: x".to_owned(), model: "m".to_owned(), class },
@@ -64,7 +65,7 @@ fn a_spread_that_no_run_can_find_is_a_problem() {
     let found = |deviation: f64, degrees: u32| NoiseEntry { deviation, degrees, ..entry("a", 11) };
     for wrong in [found(-0.3, 11), found(0.0, 11), found(1e308, 11), found(0.05, 0), found(0.05, u32::MAX)] {
         fs::remove_file(library.path()).unwrap();
-        library.add(&[wrong.clone()]).unwrap();
+        library.add(std::slice::from_ref(&wrong)).unwrap();
         let contents = library.read().unwrap();
         assert!(contents.entries.is_empty(), "{wrong:?}");
         assert!(contents.problems.iter().all(|problem| problem.message.starts_with("no spread is ")), "{contents:?}");

@@ -45,7 +45,8 @@ fn consequence(class: FailureClass) -> &'static str {
             FailureClass::StopForced
             | FailureClass::ProcessSurvived
             | FailureClass::LogFlood
-            | FailureClass::SharedFolderWritten,
+            | FailureClass::SharedFolderWritten
+            | FailureClass::ScriptPatched,
         ) => "an incident: the measurement stands",
         _ if class.is_fault_of_plan() => {
             "the plan is at fault: the launch doesn't count, the same would only repeat it, and a task ends after its first \

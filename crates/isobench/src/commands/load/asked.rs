@@ -120,6 +120,7 @@ impl Asked {
             probes: Probes { count: 0, output_tokens: 1 },
             counter,
             extra_body: args.workload.extra_body.iter().map(|field| (field.key.clone(), field.value.clone())).collect(),
+            script: None,
         };
         if let Some(rows) = requests_of_trace(args, &workload, resources)? {
             workload.requests = rows;

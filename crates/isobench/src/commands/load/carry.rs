@@ -486,6 +486,7 @@ fn rules(asked: &Asked) -> LaunchRules {
         primary: MetricName::OutputThroughput,
         margin: 0.02,
         prompt_counts: PromptCounts::Unknown,
+        script: None,
     }
 }
 

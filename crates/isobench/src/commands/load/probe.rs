@@ -134,6 +134,7 @@ impl Asking<'_> {
             probes: Probes { count: 0, output_tokens: 1 },
             counter,
             extra_body: BTreeMap::new(),
+            script: None,
         };
         let schedule = Arc::new(Schedule::new(&workload, 1, Phase::First, &Resources::default()).exit(Exit::Error)?);
         let options = LoadOptions::new(*timeout, *timeout);

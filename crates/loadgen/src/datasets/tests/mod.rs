@@ -41,6 +41,7 @@ impl Scene {
             probes: Probes { count: 2, output_tokens: 5 },
             counter: TokenCounter::Tokenizer,
             extra_body: BTreeMap::new(),
+            script: None,
         };
         Self { folder, resources, workload, seed: 7 }
     }

@@ -36,6 +36,7 @@ impl Scene {
             probes: Probes { count: 2, output_tokens: 5 },
             counter: TokenCounter::Tokenizer,
             extra_body: [].into(),
+            script: None,
         };
         Sample::Bytes.save(folder.path());
         let tokenizer = Some(Arc::new(Tokenizer::at(folder.path()).unwrap()));

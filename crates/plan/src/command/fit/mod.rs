@@ -19,7 +19,7 @@ use isobench_schema::tool::{Tool, ToolKind};
 use super::options::{Parsed, Refused, Table};
 use super::recognise::Named;
 use super::words::Word;
-use super::{Asked, Fitted, GivenOption, ProgramOf};
+use super::{Asked, Fitted, GivenOption, ProgramOf, is_model};
 use crate::knowledge::options::{OptionSpec, Program};
 use crate::knowledge::translations::Side;
 use crate::knowledge::{Knowledge, Translations};
@@ -339,10 +339,6 @@ impl<'k, 'a> Fitter<'k, 'a> {
 
 /// Options of offline benchmarks that a server has too, but with which it does something else.
 const OFFLINE_OWN: [&str; 4] = ["--host", "--port", "--seed", "--profile"];
-
-fn is_model(name: &str) -> bool {
-    matches!(name, "--model" | "--model-path")
-}
 
 /// Returns the first value of the last option of that name: the one that counts.
 pub(super) fn last<'o>(options: &'o [GivenOption<'_>], name: &str) -> Option<&'o str> {

@@ -110,6 +110,7 @@ impl Draft<'_, '_> {
             probes: defaults::PROBES,
             counter: defaults::counter(engine),
             extra_body: self.body(),
+            script: None,
         })
     }
 

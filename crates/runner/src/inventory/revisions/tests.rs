@@ -179,6 +179,11 @@ fn the_known_commits_of_a_clone_have_the_facts_of_the_table() {
     let found = revisions(&repository, &wanted, &look_for, &place.context()).unwrap().unwrap();
     eprintln!("{} revisions in {:.2} s", rows.len(), started.elapsed().as_secs_f64());
     let newest_tag = "v0.10.0";
+    let tag = Revision::new(newest_tag).unwrap();
+    let has_releases = matches!(repository.resolve(&tag, &place.context()).unwrap(), ResolvedRevision::Found { .. });
+    if !has_releases {
+        eprintln!("skipped: the clone has no release tags, so that nothing is compared of releases");
+    }
     for (row, facts) in rows.iter().zip(found) {
         let facts = facts.unwrap();
         let sets = commits["script-sets"].as_array().unwrap();
@@ -187,9 +192,11 @@ fn the_known_commits_of_a_clone_have_the_facts_of_the_table() {
         assert_eq!(facts.parent.map(String::from), row.get("parent").map(text));
         assert_eq!(facts.committed.as_str(), text(&row["committed"]));
         assert_eq!(facts.subject, text(&row["subject"]));
-        assert_eq!(facts.after_release, row.get("after").map(text));
+        if has_releases {
+            assert_eq!(facts.after_release, row.get("after").map(text));
+        }
         // The first release after the clone's newest tag is only in the table.
-        if facts.after_release.as_deref() != Some(newest_tag) {
+        if has_releases && facts.after_release.as_deref() != Some(newest_tag) {
             assert_eq!(facts.first_release, row.get("first").map(text));
         }
         assert_eq!(facts.native_key, row.get("native").map(text));

@@ -89,6 +89,7 @@ fn make(line: &[&str], resources: &Resources) -> Option<Result<(), String>> {
         probes: Probes { count: 0, output_tokens: 1 },
         counter: TokenCounter::Usage,
         extra_body: args.workload.extra_body.iter().map(|field| (field.key.clone(), field.value.clone())).collect(),
+        script: None,
     };
     let made = Schedule::new(&workload, 1, Phase::Measure, resources);
     Some(made.map(|_schedule| ()).map_err(|error| error.to_string()))

@@ -1,0 +1,157 @@
+//! A launch whose numbers are a benchmark script's own: exported, run on the arm's engine, watched, and kept whole.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+
+use isobench_schema::check::Check;
+use isobench_schema::comparability::KeyField;
+use isobench_schema::event::LaunchStage;
+use isobench_schema::failure::{Failure, FailureClass, FailureStage};
+use isobench_schema::format;
+use isobench_schema::outcome::evidence;
+use isobench_schema::script::{SELF_REPORTED, Script, ScriptSeen};
+
+use super::left_behind::{left_shared_memory, log_flood, shared_folders};
+use super::{Arm, LaunchContext, Launched, Measured, Progress, millis, spawn_failed, variables, write, write_json};
+use crate::block::RunBlockError;
+use crate::engine::Serve;
+use crate::environment::PrepareContext;
+use crate::host::network_trap::NetworkTrap;
+use crate::host::reaper;
+use crate::host::shared_folders::Snapshot;
+use crate::inventory::device_watch::{self, DeviceWatch};
+use crate::live;
+use crate::script::process::{self, Ended, Run, whole_millis};
+use crate::script::{ScriptFiles, unproven};
+use crate::server::{self, survived};
+use crate::sink::Sink;
+
+/// Returns what a script's launch has in its comparability key instead of the client's.
+pub(super) fn key(script: &Script) -> BTreeMap<KeyField, String> {
+    [(KeyField::Client, script.author()), (KeyField::Definition, SELF_REPORTED.to_owned())].into()
+}
+
+/// Runs the script on the arm's engine.
+pub(super) fn run_and_measure(
+    context: &LaunchContext<'_>,
+    progress: &mut Progress<'_>,
+    (arm, script): (&Arm<'_>, &Script),
+    prepare: &PrepareContext<'_>,
+    sink: &mut dyn Sink,
+) -> Measured {
+    let LaunchContext { spec, block, planned, .. } = *context;
+    let Some(python) = arm.prepared.python.as_deref() else {
+        return Ok(Err(spawn_failed("the task's environment has no Python, which a benchmark script needs")));
+    };
+    let modules: Vec<String> = arm.proven.modules.keys().cloned().collect();
+    let source = &planned.environment.source;
+    let exported = ScriptFiles::export(script, &source.repository, &modules, progress.folder, prepare);
+    let files = match exported.map_err(RunBlockError::Prepare)? {
+        Ok(files) => files,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    progress.incidents.extend(source.patch.as_ref().and_then(|patch| files.patched(&patch.bytes.0)));
+    let trap = write(progress.folder, |_| NetworkTrap::open())?;
+    let tree = arm.prepared.tree.as_path();
+    let caches = progress.folder.join("caches");
+    let serve = Serve {
+        spec: &spec.server,
+        tree,
+        python: Some(python),
+        host: server::HOST,
+        port: 0,
+        caches: &caches,
+        folders: &context.ready.inputs.folders,
+    };
+    let command = files.command(script, python, progress.folder, &serve);
+    let mut environment = match variables(context, progress, arm, &serve) {
+        Ok(environment) => environment,
+        Err(name) => return Ok(Err(spawn_failed(&format!("the variable `{name}` isn't UTF-8")))),
+    };
+    if !spec.server.allow_network {
+        environment.extend(trap.variables());
+    }
+    let home = progress.folder.join("home");
+    if let Err(failure) = crate::caches::check(progress.folder, &[&home, &caches], &environment) {
+        return Ok(Err(failure));
+    }
+    // The folder tells whose engine was run; where the script stood is in its command.
+    let launched = Launched { command: &command, variables: environment.keys().collect(), folder: tree, port: 0 };
+    write_json(&progress.folder.join(evidence::LAUNCH), &launched)?;
+
+    let own = [block.cache, block.scratch, progress.folder, block.leases, progress.tmp];
+    let shared = Snapshot::take(&own);
+    sink.stage(progress.launch, LaunchStage::Starting)?;
+    sink.stage(progress.launch, LaunchStage::Measuring)?;
+    let devices = DeviceWatch::start(block.host, block.marker, progress.folder);
+    let expected = |process| live::Expected {
+        process,
+        command: &command,
+        environment: &environment,
+        folder: &files.root,
+        tree,
+        proven: arm.proven,
+        recipes: &spec.recipes,
+    };
+    let run = Run {
+        program: block.program,
+        command: &command,
+        environment: &environment,
+        folder: &files.root,
+        logs: progress.folder,
+        limits: &spec.limits,
+        allow_network: spec.server.allow_network,
+        cancel: block.cancel,
+    };
+    let Ended { seen, outcome, stopped } = process::run(&run, &expected)?;
+    progress.notes.device = devices.and_then(DeviceWatch::stop);
+    progress.notes.timeline.window_ms = millis(seen.wall);
+    sink.stage(progress.launch, LaunchStage::Stopping)?;
+    if !stopped.unkillable.is_empty() {
+        return Err(RunBlockError::Unkillable { processes: stopped.unkillable.join(", ") });
+    }
+    progress.incidents.extend(stopped.incidents);
+    progress.incidents.extend(survived(&reaper::names(&context.reaper.end_strays()?)));
+    progress.incidents.extend(progress.notes.device.as_ref().and_then(device_watch::power_capped));
+    progress.incidents.extend(log_flood(progress.folder, spec.limits.log_bytes));
+    progress.incidents.extend(left_shared_memory(&shared, &seen.shared_memory));
+    progress.incidents.extend(shared_folders(&shared));
+    if let Some(proof) = &seen.proof {
+        write_json(&progress.folder.join(evidence::LIVE_PROOF), proof)?;
+    }
+    let unmodified = files.verify_unmodified().map_err(RunBlockError::Prepare)?;
+    let wall_ms = millis(seen.wall).unwrap_or_else(|| whole_millis(0));
+    let record = ScriptSeen {
+        commit: files.commit.clone(),
+        files: files.digest.clone(),
+        count: files.count(),
+        wall_ms,
+        processor_ms: whole_millis(seen.processor_ms),
+        bars: seen.bars,
+    };
+    if let Err(failure) = write_seen(progress, &record)? {
+        return Ok(Err(failure));
+    }
+    let asked = trap.asked();
+    let outcome = outcome.and(stopped.failure.map_or(Ok(()), Err)).and(unmodified);
+    if !spec.server.allow_network && !asked.is_empty() && outcome.is_ok() {
+        let message = format!("the script asked the network {} times", asked.len());
+        let failure = Failure::new(FailureStage::Validity, FailureClass::NetworkAsked, message);
+        return Ok(Err(failure.breaking(Check::NoNetwork).with_evidence(asked)));
+    }
+    Ok(outcome)
+}
+
+/// Keeps what was seen of the script. What the script itself has put in its place is no evidence.
+fn write_seen(progress: &Progress<'_>, seen: &ScriptSeen) -> Result<Result<(), Failure>, RunBlockError> {
+    let path = progress.folder.join(evidence::SCRIPT_SEEN);
+    if path.symlink_metadata().is_ok() {
+        let message = format!("`{}` was there before it was written", evidence::SCRIPT_SEEN);
+        let failure = unproven(message, Check::EvidenceIntact, &[]);
+        return Ok(Err(Failure { class: FailureClass::EvidenceAltered, ..failure }));
+    }
+    let text = format::to_pretty(seen).expect("what was seen of a script has only string keys");
+    write(&path, |path| OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes()))?;
+    Ok(Ok(()))
+}
