@@ -1,5 +1,6 @@
 //! One launch: an environment proven, an engine served, a workload sent, everything kept, and nothing left behind.
 
+mod steps;
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +39,7 @@ use crate::live;
 use crate::load::{self, Load, Notes};
 use crate::server::{self, Server, Start};
 use crate::sink::Sink;
+use steps::LaunchSteps;
 
 /// What a launch is part of.
 #[derive(Debug, Clone, Copy)]
@@ -208,6 +210,7 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
     let begun = Instant::now();
     let log = progress.folder.join(evidence::ENVIRONMENT_LOG);
     let scratch = progress.folder.join("prepare");
+    let steps = LaunchSteps::new(progress.launch, sink);
     let prepare = PrepareContext {
         cache: context.block.cache,
         scratch: &scratch,
@@ -215,6 +218,7 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
         timeout: context.spec.limits.build_s.duration(),
         cancel: context.block.cancel,
         reaper: Some(context.reaper),
+        steps: Some(&steps),
     };
     let room = Room { cache: context.block.cache, floor_bytes: context.block.hub.settings().floor_bytes };
     // How much an environment takes is known when it is there.
@@ -240,7 +244,8 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
     // What looks at the environment runs some of its code.
     context.reaper.end_strays()?;
     progress.notes.timeline.environment_ms = millis(begun.elapsed());
-    let measured = serve_and_measure(context, progress, &Arm { prepared: &prepared, proven: &proven }, sink)?;
+    let arm = Arm { prepared: &prepared, proven: &proven };
+    let measured = serve_and_measure(context, progress, &arm, steps.into_sink())?;
     let unmodified = proof::verify_unmodified(&prepared).map_err(RunBlockError::Prepare)?;
     if unmodified.is_err() {
         environment::evict(&prepared).map_err(RunBlockError::Prepare)?;
