@@ -2,6 +2,7 @@
 
 mod left_behind;
 mod script;
+mod steps;
 #[cfg(test)]
 mod tests;
 
@@ -42,6 +43,7 @@ use crate::load::{self, Load, Notes};
 use crate::server::{self, Server, Start};
 use crate::sink::Sink;
 use left_behind::{left_shared_memory, log_flood, shared_folders};
+use steps::LaunchSteps;
 
 /// What a launch is part of.
 #[derive(Debug, Clone, Copy)]
@@ -214,14 +216,17 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
     let begun = Instant::now();
     let log = progress.folder.join(evidence::ENVIRONMENT_LOG);
     let scratch = progress.folder.join("prepare");
-    let prepare = PrepareContext {
+    let steps = LaunchSteps::new(progress.launch, sink);
+    let untold = PrepareContext {
         cache: context.block.cache,
         scratch: &scratch,
         log: &log,
         timeout: context.spec.limits.build_s.duration(),
         cancel: context.block.cancel,
         reaper: Some(context.reaper),
+        steps: None,
     };
+    let prepare = PrepareContext { steps: Some(&steps), ..untold };
     let room = Room { cache: context.block.cache, floor_bytes: context.block.hub.settings().floor_bytes };
     // How much an environment takes is known when it is there.
     room.ensure(0, &prepare).map_err(RunBlockError::Prepare)?;
@@ -247,9 +252,10 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
     context.reaper.end_strays()?;
     progress.notes.timeline.environment_ms = millis(begun.elapsed());
     let arm = Arm { prepared: &prepared, proven: &proven };
+    let sink = steps.into_sink();
     let measured = match (&context.spec.workload.script, &context.ready.schedules) {
         (_, Err(failure)) => Err(failure.clone()),
-        (Some(script), Ok(_)) => script::run_and_measure(context, progress, (&arm, script), &prepare, sink)?,
+        (Some(script), Ok(_)) => script::run_and_measure(context, progress, (&arm, script), &untold, sink)?,
         (None, Ok(Some(schedules))) => serve_and_measure(context, progress, (&arm, schedules), sink)?,
         (None, Ok(None)) => Err(spawn_failed("nothing is to be sent to it")),
     };
