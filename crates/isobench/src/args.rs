@@ -12,6 +12,7 @@ use crate::images_args::{ImagesArgs, NamingArgs};
 use crate::load_args::LoadArgs;
 use crate::noise_args::NoiseArgs;
 use crate::terminal::ColorChoice;
+use crate::wheels_args::WheelsArgs;
 
 /// Did this change make the inference engine faster?
 ///
@@ -81,6 +82,8 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Write the rows of a dataset of commits in the published form, or a run's results in an earlier system's.
     Export(ExportArgs),
+    /// Say what package indexes have, whether a wheel is what it says, and which revisions of a dataset have one.
+    Wheels(Box<WheelsArgs>),
     /// Watch over one engine (isobench starts this itself).
     #[command(hide = true)]
     Guard,
@@ -95,6 +98,9 @@ pub(crate) struct DemoArgs {
     /// How many blocks to run.
     #[arg(long, default_value_t = 6)]
     pub(crate) blocks: u32,
+    /// Run the engine with a part in C instead, which needs a C compiler: arms of equal C files share one build.
+    #[arg(long)]
+    pub(crate) native: bool,
     /// Only lay the demo's repository and task down, to look at or to run in another way.
     #[arg(long)]
     pub(crate) lay_down: bool,

@@ -62,6 +62,7 @@ pub(crate) fn gather(dataset: &Dataset, choice: &Choice, place: Where<'_>) -> Re
         timeout: PATIENCE,
         cancel: place.cancel,
         reaper: None,
+        steps: None,
     };
     for (name, revisions) in wanted {
         let opened = Repository::open(&name, &context).exit(Exit::Machine)?;

@@ -26,6 +26,7 @@ mod progress;
 mod secrets;
 mod statistics;
 mod terminal;
+mod wheels_args;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -120,6 +121,7 @@ fn run(command: Command, rows: &[FlagRow], context: commands::Context) -> Result
         Command::Classify(args) => commands::classify::run(&args, context),
         Command::Import(args) => commands::import::run(&args, context),
         Command::Export(args) => commands::export::run(&args, context),
+        Command::Wheels(args) => commands::wheels::run(&args, context),
         Command::Guard => Ok(Exit::Success),
     }
 }

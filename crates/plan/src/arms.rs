@@ -77,6 +77,7 @@ fn environment(task: &Task, source: Source) -> EnvironmentSpec {
         source,
         python: of_commit(&recipe.python, &commit),
         overlay: recipe.overlay.clone(),
+        native: recipe.native.clone(),
         build: recipe.build.clone(),
         build_environment: recipe.build_environment.clone(),
         python_path: recipe.python_path.clone(),

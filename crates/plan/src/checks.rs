@@ -175,9 +175,11 @@ fn server(task: &Task) -> Vec<Fault> {
         faults.push(("server.options", message));
     }
     let build = task.environment.build_environment.keys().map(|name| ("environment.build-environment", name));
+    let native = task.environment.native.iter().flat_map(|native| native.environment.keys());
+    let native = native.map(|name| ("environment.native.environment", name));
     let serve = server.environment.keys().map(|name| ("server.environment", name));
     let pass = server.pass_environment.iter().map(|name| ("server.pass-environment", name));
-    for (path, name) in build.chain(serve).chain(pass) {
+    for (path, name) in build.chain(native).chain(serve).chain(pass) {
         if name.is_empty() || name.contains(['=', '\0']) {
             faults.push((path, format!("`{}` in `{path}` is no variable's name", name.escape_debug())));
         }
@@ -186,8 +188,14 @@ fn server(task: &Task) -> Vec<Fault> {
 }
 
 fn tree_paths(task: &Task) -> Vec<Fault> {
-    let outside = task.environment.python_path.iter().filter(|path| !paths::stays_inside(path));
-    outside
-        .map(|path| ("environment.python-path", format!("`{path}` in `environment.python-path` leads out of the tree")))
+    let python_path = task.environment.python_path.iter().map(|path| ("environment.python-path", path));
+    let native = task.environment.native.as_ref();
+    let native_paths = native.map(|native| native.paths.as_slice()).unwrap_or_default();
+    let outputs = native.map(|native| native.outputs.as_slice()).unwrap_or_default();
+    python_path
+        .chain(native_paths.iter().map(|path| ("environment.native.paths", path)))
+        .chain(outputs.iter().map(|path| ("environment.native.outputs", path)))
+        .filter(|(_, path)| !paths::stays_inside(path))
+        .map(|(key, path)| (key, format!("`{path}` in `{key}` leads out of the tree")))
         .collect()
 }

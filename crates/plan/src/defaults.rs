@@ -76,6 +76,8 @@ pub const EQUIVALENCE_LEVEL: f64 = 0.05;
 
 /// Seconds for each build or install command: a source build of a large engine fits.
 pub const BUILD_S: f64 = 3600.0;
+/// Main memory that one job of a native build is held to need, in MiB: what a compiler of CUDA takes for a large file.
+pub const MEMORY_PER_JOB_MIB: u32 = 4096;
 
 /// Seconds from the start of the engine until it is ready.
 pub const READY_S: f64 = 600.0;

@@ -1,7 +1,7 @@
 //! The deviations of a task: what is run differently from what the task or the methodology asks.
 
 use isobench_schema::deviation::{Deviation, DeviationKind};
-use isobench_schema::environment::Recipe;
+use isobench_schema::environment::{Python, Recipe, Venv};
 use isobench_schema::ids::ArmId;
 use isobench_schema::plan::Design;
 use isobench_schema::script::Script;
@@ -80,6 +80,15 @@ fn of_packages(task: &Task) -> Vec<Deviation> {
             Some(last) => last.run = format!("{}, {}", last.run, found.run),
             None => deviations.push(found),
         }
+    }
+    if let Python::Venv(Venv { exclude_newer: Some(moment), .. }) = &environment.python {
+        deviations.push(deviation(
+            DeviationKind::PackageOverride,
+            "environment.exclude-newer",
+            "the newest versions that the requirements allow",
+            format!("versions released by {moment}"),
+            "the task bounds when packages were released, the same in every arm",
+        ));
     }
     deviations
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use isobench_schema::environment::{EngineKind, PackageAlias, Patch, Python, Venv};
-use isobench_schema::ids::{AgentName, InvalidIdError, Revision, TaskId};
+use isobench_schema::environment::{EngineKind, NativeBuild, PackageAlias, Patch, Python, Venv};
+use isobench_schema::ids::{AgentName, InvalidIdError, Moment, Revision, TaskId};
 use isobench_schema::input::TaskInputs;
 use isobench_schema::measurement::{Direction, MetricName};
 use isobench_schema::task::{
@@ -99,6 +99,10 @@ impl<'n> Draft<'n> {
 
     pub(crate) fn list(&self, path: &str) -> Vec<String> {
         self.root.at(path).map(texts).unwrap_or_default()
+    }
+
+    fn commands(&self, path: &str) -> Vec<Vec<String>> {
+        self.root.at(path).map(Node::items).unwrap_or_default().iter().map(texts).collect()
     }
 
     fn map(&self, path: &str) -> BTreeMap<String, String> {
@@ -228,7 +232,8 @@ fn environment(draft: &mut Draft<'_>) -> TaskEnvironment {
     TaskEnvironment {
         python,
         overlay: draft.text("environment.overlay").map(str::to_owned),
-        build: draft.root.at("environment.build").map(Node::items).unwrap_or_default().iter().map(texts).collect(),
+        native: native(draft),
+        build: draft.commands("environment.build"),
         build_environment: draft.map("environment.build-environment"),
         python_path,
         modules: draft.list("environment.modules"),
@@ -236,13 +241,39 @@ fn environment(draft: &mut Draft<'_>) -> TaskEnvironment {
     }
 }
 
+fn native(draft: &mut Draft<'_>) -> Option<NativeBuild> {
+    draft.root.at("environment.native")?;
+    for path in ["environment.native.paths", "environment.native.commands", "environment.native.outputs"] {
+        match draft.root.at(path) {
+            None => draft.missing(path),
+            Some(node) if node.items().is_empty() => draft.fault(path, format!("`{path}` is empty")),
+            Some(_) => {}
+        }
+    }
+    if draft.root.at("environment.overlay").is_some() {
+        let message = "`environment.overlay` and `environment.native` both give the native files; leave one out";
+        draft.fault("environment.overlay", message);
+    }
+    Some(NativeBuild {
+        paths: draft.list("environment.native.paths"),
+        commands: draft.commands("environment.native.commands"),
+        environment: draft.map("environment.native.environment"),
+        outputs: draft.list("environment.native.outputs"),
+        memory_per_job_mib: draft
+            .whole("environment.native.memory-per-job-mib")
+            .unwrap_or(defaults::MEMORY_PER_JOB_MIB),
+        timeout_s: draft.whole("environment.native.timeout-s"),
+    })
+}
+
 /// Keys that only a virtual environment has a use for.
-const VENV_KEYS: [&str; 7] = [
+const VENV_KEYS: [&str; 8] = [
     "environment.python-version",
     "environment.requirements",
     "environment.overrides",
     "environment.no-dependencies",
     "environment.extra-indexes",
+    "environment.exclude-newer",
     "environment.aliases",
     "environment.overlay",
 ];
@@ -264,6 +295,7 @@ fn python(draft: &mut Draft<'_>) -> Python {
         overrides: draft.list("environment.overrides"),
         no_dependencies: draft.list("environment.no-dependencies"),
         extra_indexes: draft.list("environment.extra-indexes"),
+        exclude_newer: draft.name("environment.exclude-newer", Moment::new),
         aliases: aliases.iter().filter_map(alias).collect(),
         stub_modules: Vec::new(),
     })

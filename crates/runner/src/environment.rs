@@ -1,7 +1,7 @@
 //! Environments: from a specification to files on disk that are proven to be what it says.
 //!
-//! The way is export → patch → virtual environment → overlay → build → manifest, kept in a content-addressed cache; then
-//! the static proof before each launch, and the second look at every file after it.
+//! The way is export → patch → virtual environment → overlay or native build → build → manifest, kept in a content-addressed
+//! cache; then the static proof before each launch, and the second look at every file after it.
 
 pub mod patch;
 pub mod proof;
@@ -13,16 +13,19 @@ pub(crate) mod fixture;
 mod known;
 pub(crate) mod lock;
 mod manifest;
+mod native;
 mod overlay;
 mod prepare;
 mod prove_again;
 pub(crate) mod recipes;
 pub(crate) mod remove;
 pub(crate) mod safe_path;
+mod share;
 #[cfg(test)]
 mod tests;
 mod venv;
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,11 +36,13 @@ use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use crate::command::{Environment, RunCommandError, clean_environment};
 use crate::host::process_table;
 use crate::host::reaper::{Reaper, UnkillableError};
+use crate::sink::SinkError;
 
 pub use cache::evict;
 pub use known::{KnownTrees, prepare_known};
 pub use manifest::{Entry, Manifest, OverlayNote};
 pub(crate) use manifest::{differences, scan, scan_again};
+pub use native::NativeNote;
 pub use prepare::{Prepared, prepare};
 pub(crate) use prove_again::prove_record;
 pub use venv::VenvRecord;
@@ -57,6 +62,17 @@ pub struct PrepareContext<'a> {
     pub cancel: &'a AtomicBool,
     /// The owner of the run's processes. Without one, what a command leaves running is nobody's.
     pub reaper: Option<&'a Reaper>,
+    /// Who is told of steps that take long.
+    pub steps: Option<&'a dyn Steps>,
+}
+
+/// Is told of the steps of a preparation that take long, before each begins.
+pub trait Steps: fmt::Debug + Sync {
+    /// Native files are about to be built, because the cache doesn't have those of this native tree.
+    ///
+    /// # Errors
+    /// Returns an error if the record can't be written; then nothing is built.
+    fn native_build_begins(&self) -> Result<(), SinkError>;
 }
 
 impl PrepareContext<'_> {
@@ -124,6 +140,9 @@ pub enum EnvironmentError {
     /// What a command has left running can't be ended.
     #[error(transparent)]
     Unkillable(#[from] UnkillableError),
+    /// A step can't be recorded.
+    #[error(transparent)]
+    Told(SinkError),
     /// A record can't be written as JSON.
     #[error("failed to write the record of an environment")]
     Json(#[from] serde_json::Error),
@@ -167,6 +186,7 @@ impl EnvironmentError {
                 | RunCommandError::Sink { source, .. }
                 | RunCommandError::Watch { source, .. },
             ) => source,
+            Self::Told(error) => return error.disk_full,
             Self::Json(_) | Self::Unkillable(_) => return false,
             Self::NoRoom { .. } => return true,
         };
@@ -212,4 +232,12 @@ pub(crate) fn split<T>(result: Result<T, Stop>) -> Result<Result<T, Failure>, En
         Err(Stop::Failed(failure)) => Ok(Err(*failure)),
         Err(Stop::Error(error)) => Err(error),
     }
+}
+
+/// Waits until every file of `folder` is on the disk, along with all else on its file system.
+///
+/// What later runs trust, such as sizes and times, a file may have before its bytes are safe. And gigabytes that are still
+/// to be written would disturb the first launch.
+pub(crate) fn sync(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(std::fs::File::open(folder)?)?)
 }

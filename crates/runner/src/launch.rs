@@ -5,6 +5,7 @@ mod key;
 mod left_behind;
 mod reads;
 mod script;
+mod steps;
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -46,6 +47,7 @@ use kept::{altered, reopen, taken_away};
 use key::key;
 use left_behind::{left_shared_memory, log_flood, shared_folders};
 use reads::reads;
+use steps::LaunchSteps;
 
 /// What a launch is part of.
 #[derive(Debug, Clone, Copy)]
@@ -162,14 +164,17 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
     let begun = Instant::now();
     let log = progress.folder.join(evidence::ENVIRONMENT_LOG);
     let scratch = progress.folder.join("prepare");
-    let prepare = PrepareContext {
+    let steps = LaunchSteps::new(progress.launch, sink);
+    let untold = PrepareContext {
         cache: context.block.cache,
         scratch: &scratch,
         log: &log,
         timeout: context.spec.limits.build_s.duration(),
         cancel: context.block.cancel,
         reaper: Some(context.reaper),
+        steps: None,
     };
+    let prepare = PrepareContext { steps: Some(&steps), ..untold };
     let room = Room { cache: context.block.cache, floor_bytes: context.block.hub.settings().floor_bytes };
     // How much an environment takes is known when it is there.
     room.ensure(0, &prepare).map_err(RunBlockError::Prepare)?;
@@ -195,9 +200,10 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
     context.reaper.end_strays()?;
     progress.notes.timeline.environment_ms = millis(begun.elapsed());
     let arm = Arm { prepared: &prepared, proven: &proven };
+    let sink = steps.into_sink();
     let measured = match (&context.spec.workload.script, &context.ready.schedules) {
         (_, Err(failure)) => Err(failure.clone()),
-        (Some(script), Ok(_)) => script::run_and_measure(context, progress, (&arm, script), &prepare, sink)?,
+        (Some(script), Ok(_)) => script::run_and_measure(context, progress, (&arm, script), &untold, sink)?,
         (None, Ok(Some(schedules))) => serve_and_measure(context, progress, (&arm, schedules), sink)?,
         (None, Ok(None)) => Err(spawn_failed("nothing is to be sent to it")),
     };

@@ -97,6 +97,7 @@ fn hold(
         timeout: PATIENCE,
         cancel: context.cancel,
         reaper: None,
+        steps: None,
     };
     for input in &spec.fetched {
         let held = context.hub.ensure(input, &prepare, &mut |text: &str| sink.note(text));

@@ -16,6 +16,7 @@ pub mod inventory;
 pub mod lease;
 pub mod server;
 pub mod sink;
+pub mod wheels;
 
 mod caches;
 mod elsewhere;

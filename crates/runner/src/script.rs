@@ -106,6 +106,11 @@ impl ScriptFiles {
         Ok(())
     }
 
+    /// Returns the folder of the launcher, which the script's process reads.
+    pub(crate) fn launcher_folder(&self) -> PathBuf {
+        self.launcher.parent().map(Path::to_owned).unwrap_or_default()
+    }
+
     /// Returns how many files there are.
     pub(crate) fn count(&self) -> u64 {
         self.files.values().map(|entry| u64::from(!matches!(entry, Entry::Folder))).sum()

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::container::{ContainerFacts, ContainerSpec, ImageFacts};
 use crate::failure::spelt_enum;
-use crate::ids::{CommitId, Digest, EnvironmentId};
+use crate::ids::{CommitId, Digest, EnvironmentId, Moment};
 
 spelt_enum!(
     /// An engine that isobench knows how to prepare and serve.
@@ -183,6 +183,9 @@ pub struct Venv {
     pub no_dependencies: Vec<String>,
     /// Further package indexes, by URL.
     pub extra_indexes: Vec<String>,
+    /// The moment up to which versions of packages must have been released; any if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exclude_newer: Option<Moment>,
     /// Second names of installed packages.
     pub aliases: Vec<PackageAlias>,
     /// Modules that stand in for those of packages that can't be had.
@@ -240,6 +243,30 @@ impl Recipe {
     }
 }
 
+/// A build of a revision's native files alone: made once for each native tree, and shared by every arm whose native tree is
+/// equal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NativeBuild {
+    /// The native tree: the files and folders of the revision that are compiled or decide how. Nothing else of it is there
+    /// when they are built, so that equal native trees can't be built differently.
+    pub paths: Vec<String>,
+    /// Build commands, run in the native tree in this order, each an argument list. `{python}`, `{tree}` and `{jobs}` are
+    /// replaced.
+    pub commands: Vec<Vec<String>>,
+    /// Variables for the build commands.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// The files that must come of it, relative to the tree; `*` stands for any part of a name. They alone are laid into the
+    /// trees of arms.
+    pub outputs: Vec<String>,
+    /// Main memory that one job needs, in MiB: it bounds how many run at once.
+    pub memory_per_job_mib: u32,
+    /// The deadline of each command in seconds; that of every build command if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<u32>,
+}
+
 /// Everything that decides what an arm runs in. Equal specifications are one environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -255,6 +282,9 @@ pub struct EnvironmentSpec {
     /// For an overlay: the installed package whose native files are laid under the revision's Python files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlay: Option<String>,
+    /// The build of the native files, shared by the arms whose native trees are equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<NativeBuild>,
     /// Build commands, run in the tree in this order, each an argument list. `{python}` and `{tree}` are replaced.
     pub build: Vec<Vec<String>>,
     /// Variables for the build commands.
@@ -293,6 +323,9 @@ pub struct StaticProof {
     pub changed: BTreeMap<String, Option<Digest>>,
     /// The digest of each native library in the tree, by path.
     pub native: BTreeMap<String, Digest>,
+    /// The native build that the tree's native files come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_build: Option<Digest>,
     /// The file that each module's import would take, resolved without importing it.
     pub modules: BTreeMap<String, String>,
     /// The interpreter, with links resolved.

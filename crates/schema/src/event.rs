@@ -17,6 +17,8 @@ spelt_enum!(
     LaunchStage {
         /// Its environment is being made and proven.
         Environment = "environment",
+        /// The native files of its environment are being built; a launch that shares those of another one never says this.
+        NativeBuild = "native-build",
         /// Its process has been started.
         Starting = "starting",
         /// Its health endpoint has answered.

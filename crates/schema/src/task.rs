@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::environment::{EngineKind, Patch, Python};
+use crate::environment::{EngineKind, NativeBuild, Patch, Python};
 use crate::ids::{AgentName, Revision, TaskId};
 use crate::input::TaskInputs;
 use crate::measurement::{Direction, MetricName};
@@ -32,6 +32,9 @@ pub struct TaskEnvironment {
     /// The installed package whose native files are laid under the revision's Python files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlay: Option<String>,
+    /// The build of the native files, shared by the arms whose native trees are equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<NativeBuild>,
     /// Build commands, each an argument list.
     pub build: Vec<Vec<String>>,
     /// Variables for the build commands.

@@ -173,6 +173,7 @@ fn environment() -> EnvironmentSpec {
         source: Source { repository: "/repository".to_owned(), commit, patch: None, allow_binary_patch: false },
         python: Python::Absent,
         overlay: None,
+        native: None,
         build: Vec::new(),
         build_environment: BTreeMap::new(),
         python_path: Vec::new(),

@@ -11,7 +11,9 @@
 //! [`FakeRegistry`] is a registry of images in the test's own process that lies as told, [`DockerRegistry`] Debian's real one.
 //! [`FakeHub`] is a hub of models and datasets on loopback that goes wrong as told ([`HubFault`]).
 
+mod archive;
 mod fault;
+mod files_server;
 mod hub;
 mod path;
 mod registry;
@@ -20,9 +22,12 @@ mod scripts;
 mod speed;
 mod task;
 mod truth;
+mod wheel;
 pub mod words;
 
+pub use archive::{Packing, ZipEntry, zip};
 pub use fault::{Fault, InvalidFaultError};
+pub use files_server::{FileAnswer, FilesServer};
 pub use hub::{FakeHub, HubFault, HubFile, HubRequest};
 pub use path::{fake_engine_path, truth_server_path};
 pub use registry::{
@@ -33,3 +38,4 @@ pub use scripts::ScriptRepository;
 pub use speed::{InvalidSpeedError, Speed};
 pub use task::{HumanArm, TaskText};
 pub use truth::{TruthRecord, TruthServer};
+pub use wheel::FakeWheel;

@@ -11,7 +11,7 @@ use isobench_store::layout;
 use super::{Context, plan, run};
 use crate::args::{ChoiceArgs, CommitArgs, DemoArgs};
 use crate::container_args::ContainerArgs;
-use crate::demo::{self, Size, calibrate};
+use crate::demo::{self, Kind, Size, calibrate};
 use crate::design_args::DesignArgs;
 use crate::disk_args::DiskArgs;
 use crate::evidence;
@@ -20,12 +20,13 @@ use crate::exit::{CommandError, Exit, WithExit as _};
 /// Runs the command.
 pub(crate) fn run(args: &DemoArgs, context: Context) -> Result<Exit, CommandError> {
     let dataset = args.out.join(layout::DATASET);
+    let kind = demo::laid_down(&dataset).unwrap_or(if args.native { Kind::Native } else { Kind::Plain });
     let cache = super::cache_folder(args.cache.as_ref())?;
     if !args.out.join(layout::EVENTS).is_file() {
         fs::create_dir_all(&args.out).exit(Exit::Usage)?;
         if !dataset.is_dir() {
-            let requests = calibrate::requests(&args.out, &cache, context)?;
-            demo::lay_down(&dataset, Size { requests, blocks: args.blocks }).exit(Exit::Machine)?;
+            let requests = calibrate::requests(kind, &args.out, &cache, context)?;
+            demo::lay_down(&dataset, kind, Size { requests, blocks: args.blocks }).exit(Exit::Machine)?;
         }
     }
     if args.lay_down {
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &DemoArgs, context: Context) -> Result<Exit, CommandErro
         run::start(&args.out, (&run, &plan, &facts), &machine, &Budget::default(), context)?
     };
     match end {
-        Exit::Success | Exit::SomeFailed => check(&args.out, context),
+        Exit::Success | Exit::SomeFailed => check(kind, &args.out, context),
         Exit::Error | Exit::Usage | Exit::Machine | Exit::NothingToRun | Exit::Interrupted => Ok(end),
     }
 }
@@ -73,6 +74,19 @@ struct Expected {
     charged: bool,
 }
 
+/// The arms of the engine with a part in C. Its compiler may or may not have seen itself what `native` tells it.
+const EXPECTED_NATIVE: &[Expected] = &[
+    Expected { of: "human", verdicts: &[Verdict::Better], charged: false },
+    Expected { of: "agent:python", verdicts: &[Verdict::Better], charged: false },
+    Expected {
+        of: "agent:native",
+        verdicts: &[Verdict::Better, Verdict::Trivial, Verdict::Equivalent, Verdict::Inconclusive],
+        charged: false,
+    },
+    Expected { of: "agent:broken", verdicts: &[Verdict::AgentFailed], charged: false },
+];
+
+/// The arms of the engine in Python.
 const EXPECTED: &[Expected] = &[
     Expected { of: "human", verdicts: &[Verdict::Better], charged: false },
     Expected { of: "agent:optimised", verdicts: &[Verdict::Better], charged: false },
@@ -84,9 +98,13 @@ const EXPECTED: &[Expected] = &[
 ];
 
 /// Holds the verdicts against the baseline to what is known of the demo's arms.
-fn check(folder: &Path, context: Context) -> Result<Exit, CommandError> {
+fn check(kind: Kind, folder: &Path, context: Context) -> Result<Exit, CommandError> {
     let judgement = evidence::judgement(folder)?;
-    let wrong = EXPECTED.iter().filter_map(|expected| disagreement(&judgement, expected)).collect::<Vec<_>>();
+    let expected = match kind {
+        Kind::Plain => EXPECTED,
+        Kind::Native => EXPECTED_NATIVE,
+    };
+    let wrong = expected.iter().filter_map(|expected| disagreement(&judgement, expected)).collect::<Vec<_>>();
     if wrong.is_empty() {
         context.terminal.status("the verdicts are what is known of the demo's arms");
         return Ok(Exit::Success);

@@ -28,6 +28,7 @@ mod report_legacy;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod verify;
+pub(crate) mod wheels;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -39,6 +39,7 @@ pub(super) fn fetch(
         timeout: PATIENCE,
         cancel,
         reaper: None,
+        steps: None,
     };
     for input in inputs {
         get(&machine.hub, input, &context, watch)?;

@@ -11,7 +11,7 @@ use isobench_schema::outcome::LaunchRecord;
 use isobench_schema::units::Millis;
 use isobench_store::RunStore;
 
-use super::{MIN_WINDOW_S, Size, lay_down};
+use super::{Kind, MIN_WINDOW_S, Size, lay_down};
 use crate::args::ChoiceArgs;
 use crate::commands::{self, Context};
 use crate::coordinator;
@@ -30,12 +30,18 @@ const RESERVE: f64 = 1.5;
 const BOUNDS: (f64, f64) = (24.0, 100_000.0);
 
 /// Returns the requests of each window, from two short launches of the fast arm.
-pub(crate) fn requests(out: &Path, cache: &Path, context: Context) -> Result<u32, CommandError> {
+pub(crate) fn requests(kind: Kind, out: &Path, cache: &Path, context: Context) -> Result<u32, CommandError> {
     context.terminal.status("timing the engine on this machine, to size the demo");
     let cancel = interrupt::flag().exit(Exit::Machine)?;
     let scratch = tempfile::Builder::new().prefix("tmp-calibrate-").tempdir_in(out).exit(Exit::Usage)?;
     let dataset = scratch.path().join("dataset");
-    lay_down(&dataset, TRIED).exit(Exit::Machine)?;
+    // The demo is to show by itself how often native files are built.
+    let own_cache = scratch.path().join("cache");
+    let cache = match kind {
+        Kind::Plain => cache,
+        Kind::Native => &own_cache,
+    };
+    lay_down(&dataset, kind, TRIED).exit(Exit::Machine)?;
     let choice = ChoiceArgs {
         arms: vec!["human".to_owned()],
         settings: vec!["design.min-window-s=0.001".to_owned(), "metric.margin=0.9".to_owned()],

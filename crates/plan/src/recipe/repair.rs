@@ -155,6 +155,7 @@ fn of_spec(spec: &EnvironmentSpec) -> TaskEnvironment {
     TaskEnvironment {
         python: spec.python.clone(),
         overlay: spec.overlay.clone(),
+        native: spec.native.clone(),
         build: spec.build.clone(),
         build_environment: spec.build_environment.clone(),
         python_path: spec.python_path.clone(),

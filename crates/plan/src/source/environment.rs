@@ -131,6 +131,7 @@ impl Recipe<'_> {
         TaskEnvironment {
             python: Python::Venv(venv),
             overlay,
+            native: None,
             build: Vec::new(),
             build_environment: BTreeMap::new(),
             python_path: module.map(|module| module.path.clone()).into_iter().collect(),

@@ -24,7 +24,9 @@ pub fn plain_line(event: &Event) -> Option<String> {
             format!("{id} started: {}", arms.join(", "))
         }
         EventKind::LaunchStage { launch, stage } => match stage {
-            LaunchStage::Environment | LaunchStage::Starting | LaunchStage::Measuring => format!("{launch} {stage}"),
+            LaunchStage::Environment | LaunchStage::NativeBuild | LaunchStage::Starting | LaunchStage::Measuring => {
+                format!("{launch} {stage}")
+            }
             LaunchStage::Ready | LaunchStage::WarmUp | LaunchStage::Stopping | LaunchStage::Finished => return None,
         },
         EventKind::BlockEnded { id, end, launches, charged } => {

@@ -394,6 +394,7 @@ fn environment(patch: Option<Patch>) -> EnvironmentSpec {
         source: Source { repository: "/srv/engine".to_owned(), commit, patch, allow_binary_patch: false },
         python: Python::System,
         overlay: None,
+        native: None,
         build: Vec::new(),
         build_environment: BTreeMap::new(),
         python_path: vec![".".to_owned()],

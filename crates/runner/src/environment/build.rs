@@ -1,10 +1,10 @@
 //! Build commands, run in the tree one after the other.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
-use isobench_schema::environment::EnvironmentSpec;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 
 use super::venv::{Interpreter, VenvRecord};
@@ -18,15 +18,28 @@ const EVIDENCE_LINES: usize = 20;
 const REPRODUCIBLE: &[(&str, &str)] =
     &[("SOURCE_DATE_EPOCH", "315532800"), ("PYTHONHASHSEED", "0"), ("PYTHONDONTWRITEBYTECODE", "1")];
 
-/// Runs the build commands of `spec` in `tree`.
-pub(super) fn build(
-    spec: &EnvironmentSpec,
-    tree: &Path,
-    python: Option<&Interpreter>,
-    venv: Option<&VenvRecord>,
+/// Where build tools look for how many jobs they may run.
+const JOBS: &[&str] = &["MAX_JOBS", "CMAKE_BUILD_PARALLEL_LEVEL", "CARGO_BUILD_JOBS"];
+
+/// Commands to run in a tree.
+pub(super) struct Commands<'a> {
+    /// The commands, each an argument list. `{python}`, `{tree}` and `{jobs}` are replaced.
+    pub(super) lists: &'a [Vec<String>],
+    /// Variables for them.
+    pub(super) variables: &'a BTreeMap<String, String>,
+    /// The folder that they are run in.
+    pub(super) tree: &'a Path,
+    /// How many jobs may run at once, where somebody has reckoned it.
+    pub(super) jobs: Option<u32>,
+}
+
+/// Runs build commands one after the other, with the interpreter and the virtual environment that are given.
+pub(super) fn run_all(
+    build: &Commands<'_>,
+    (python, venv): (Option<&Interpreter>, Option<&VenvRecord>),
     context: &PrepareContext<'_>,
 ) -> Result<(), Stop> {
-    if spec.build.is_empty() {
+    if build.lists.is_empty() {
         return Ok(());
     }
     let write_error = EnvironmentError::write(context.scratch);
@@ -34,22 +47,30 @@ pub(super) fn build(
     let tmp = tempfile::tempdir_in(context.scratch).map_err(&write_error)?;
     let mut environment = context.environment(home.path(), tmp.path());
     environment.extend(REPRODUCIBLE.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())));
+    if let Some(jobs) = build.jobs {
+        let jobs = jobs.to_string();
+        environment.extend(JOBS.iter().map(|name| ((*name).to_owned(), jobs.clone().into())));
+        environment.insert("MAKEFLAGS".to_owned(), format!("-j{jobs}").into());
+    }
     if let Some(venv) = venv {
         venv.add_to(&mut environment);
     }
-    environment.extend(spec.build_environment.iter().map(|(name, value)| (name.clone(), value.into())));
-    for command in &spec.build {
-        let filled = command.iter().map(|argument| fill(argument, tree, python));
-        run_one(&filled.collect::<Vec<_>>(), tree, &environment, context)?;
+    environment.extend(build.variables.iter().map(|(name, value)| (name.clone(), value.into())));
+    for command in build.lists {
+        let filled = command.iter().map(|argument| fill(argument, build, python));
+        run_one(&filled.collect::<Vec<_>>(), build.tree, &environment, context)?;
     }
     Ok(())
 }
 
-/// Replaces `{python}` and `{tree}`.
-fn fill(argument: &str, tree: &Path, python: Option<&Interpreter>) -> OsString {
-    let mut filled = argument.replace("{tree}", &tree.to_string_lossy());
+/// Replaces `{python}`, `{tree}` and `{jobs}`.
+fn fill(argument: &str, build: &Commands<'_>, python: Option<&Interpreter>) -> OsString {
+    let mut filled = argument.replace("{tree}", &build.tree.to_string_lossy());
     if let Some(python) = python {
         filled = filled.replace("{python}", &python.program.to_string_lossy());
+    }
+    if let Some(jobs) = build.jobs {
+        filled = filled.replace("{jobs}", &jobs.to_string());
     }
     filled.into()
 }

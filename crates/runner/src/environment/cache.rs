@@ -13,6 +13,7 @@ use isobench_schema::ids::EnvironmentId;
 
 use super::lock::FolderLock;
 use super::manifest::Manifest;
+use super::native;
 use super::remove::discard;
 use super::{EnvironmentError, PrepareContext, Prepared, Stop};
 
@@ -74,7 +75,8 @@ pub(crate) fn write_record<T: Stored>(folder: &Path, record: &T) -> Result<(), E
 }
 
 /// Removes an environment that can no longer be trusted from the cache; the next one to ask for it makes it again. If its
-/// virtual environment was changed too, that one goes as well, and with it every environment that was made from it.
+/// virtual environment or its native build was changed too, that one goes as well, and with it every environment that was made
+/// from it.
 ///
 /// # Errors
 /// Returns an error if the files are still in their place. What can be moved away but not removed is no error: measured
@@ -82,6 +84,9 @@ pub(crate) fn write_record<T: Stored>(folder: &Path, record: &T) -> Result<(), E
 pub fn evict(prepared: &Prepared) -> Result<(), EnvironmentError> {
     if let Some(venv) = prepared.manifest.venv.as_ref().filter(|venv| !venv.is_unchanged()) {
         discard(&venv.folder)?;
+    }
+    if let Some(native) = &prepared.manifest.native_build {
+        native::evict_if_changed(native)?;
     }
     discard(&prepared.folder)
 }

@@ -38,7 +38,8 @@ impl Place {
 
     pub(crate) fn context(&self) -> PrepareContext<'_> {
         let (cache, scratch, log) = (&self.cache, &self.scratch, &self.log);
-        PrepareContext { cache, scratch, log, timeout: Duration::from_secs(120), cancel: &self.cancel, reaper: None }
+        let timeout = Duration::from_secs(120);
+        PrepareContext { cache, scratch, log, timeout, cancel: &self.cancel, reaper: None, steps: None }
     }
 
     pub(crate) fn log(&self) -> String {
@@ -127,6 +128,7 @@ impl TestRepository {
             },
             python: Python::System,
             overlay: None,
+            native: None,
             build: Vec::new(),
             build_environment: std::collections::BTreeMap::new(),
             python_path: vec![".".to_owned()],

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::EnvironmentError;
+use super::native::NativeNote;
 use super::safe_path::to_text;
 use super::venv::VenvRecord;
 
@@ -82,6 +83,9 @@ pub struct Manifest {
     pub submodules: Vec<String>,
     /// The overlay, if there is one.
     pub overlay: Option<OverlayNote>,
+    /// The native build that gave the tree its native files, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_build: Option<NativeNote>,
     /// The virtual environment, if there is one.
     pub venv: Option<VenvRecord>,
 }
@@ -157,6 +161,11 @@ fn scan_against(
         }
     }
     Ok(files)
+}
+
+/// Looks at one place, as [`scan`] does at all of a tree.
+pub(super) fn look_at(path: &Path) -> Result<Entry, EnvironmentError> {
+    scan_entry(path, &|_| true).or_else(|error| unseen(path, error))
 }
 
 /// Returns the names in a folder. A link to a folder isn't one.

@@ -13,6 +13,7 @@ use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage
 
 use super::manifest::{OverlayNote, digest_file};
 use super::safe_path::{link_stays_inside, relative, to_text};
+use super::share;
 use super::venv::VenvRecord;
 use super::{EnvironmentError, Stop};
 
@@ -121,21 +122,19 @@ fn check_name(package: &str) -> Result<(), Failure> {
 
 /// A patch of files that are compiled would have no effect, which must never pass in silence.
 fn check_patch(overlay: &Overlay<'_>) -> Result<(), Failure> {
-    let compiled: Vec<String> = overlay
-        .patched
-        .iter()
-        .filter(|path| {
-            let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-            let decides = NATIVE_FILES.iter().any(|name| path.as_os_str() == *name);
-            NATIVE_EXTENSIONS.contains(&extension) || decides
-        })
-        .map(|path| to_text(path))
-        .collect();
+    let compiled: Vec<String> =
+        overlay.patched.iter().filter(|path| is_compiled(path)).map(|path| to_text(path)).collect();
     let Some(first) = compiled.first() else { return Ok(()) };
     let message = format!("the patch changes `{first}`, which must be compiled, and an overlay compiles nothing");
     let lines = compiled.iter().map(|path| EvidenceLine::new("patch", None, path));
     let failure = Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message);
     Err(failure.breaking(Check::StaticProof).with_evidence(lines))
+}
+
+/// Returns whether a file is compiled, or decides how others are, by its name.
+pub(super) fn is_compiled(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    NATIVE_EXTENSIONS.contains(&extension) || NATIVE_FILES.iter().any(|name| path.as_os_str() == *name)
 }
 
 fn find_installed(venv: &VenvRecord, package: &str) -> Option<PathBuf> {
@@ -183,7 +182,7 @@ pub(super) fn is_native(path: &Path) -> bool {
     path.extension() == Some(OsStr::new("so")) || name.contains(".so.")
 }
 
-/// Puts a file or link in place. Native libraries, which are large and are never written in place, share their bytes with
+/// Puts a file or link in place. Native libraries, which are large and are never written in place, may share their bytes with
 /// the installed package; the digests of the tree and of the package tell whether somebody wrote into them all the same.
 fn put(from: &Path, to: &Path, share: bool) -> Result<(), EnvironmentError> {
     let write_error = EnvironmentError::write(to);
@@ -195,10 +194,7 @@ fn put(from: &Path, to: &Path, share: bool) -> Result<(), EnvironmentError> {
         let target = std::fs::read_link(from).map_err(EnvironmentError::read(from))?;
         return symlink(target, to).map_err(write_error);
     }
-    if share && std::fs::hard_link(from, to).is_ok() {
-        return Ok(());
-    }
-    std::fs::copy(from, to).map(|_| ()).map_err(write_error)
+    if share { share::share(from, to) } else { std::fs::copy(from, to).map(|_| ()) }.map_err(write_error)
 }
 
 /// Checks that a native library is the one that was installed: its bytes are shared with every other tree, and an engine of

@@ -7,14 +7,16 @@ use isobench_schema::environment::{EnvironmentSpec, Python, Venv};
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::ids::{Digest, EnvironmentId};
 
+use super::build::{self, Commands};
 use super::cache::CacheEntry;
 use super::manifest::{Manifest, digest_file, scan, scan_again};
+use super::native::{self, NativeNote};
 use super::overlay;
 use super::patch::{self, BinaryContent};
 use super::remove::remove_tree;
 use super::safe_path::{relative, to_text};
 use super::venv::{self, Interpreter, VenvRecord};
-use super::{EnvironmentError, PrepareContext, Stop, build, split};
+use super::{EnvironmentError, PrepareContext, Stop, split};
 use crate::cache_use::UseLock;
 use crate::command::Environment;
 use crate::git::Repository;
@@ -107,7 +109,10 @@ fn try_prepare(spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<P
     let tree = entry.folder.join("tree");
     // The interpreter may have been replaced since; and a run that was killed never looked at the tree again.
     let is_whole = |manifest: &Manifest| scan_again(&tree, &manifest.files).is_ok_and(|files| files == manifest.files);
-    let known = entry.manifest(&id).filter(|manifest| manifest.venv == venv && is_whole(manifest));
+    // So may the compiler; arms that share native files must have them from one build.
+    let is_current = |manifest: &Manifest| manifest.native_build.as_ref().is_none_or(NativeNote::is_of_these_tools);
+    let fits = |manifest: &Manifest| manifest.venv == venv && is_current(manifest) && is_whole(manifest);
+    let known = entry.manifest(&id).filter(fits);
     let manifest = if let Some(manifest) = known {
         manifest
     } else {
@@ -176,12 +181,25 @@ fn make(
             Some(note)
         }
     };
+    let native = match &spec.native {
+        None => None,
+        Some(native) => {
+            native::check_patch(native, &patched)?;
+            let built = native::ensure(native, &source, (python, venv.as_ref()), context)?;
+            built.lay(&tree)?;
+            Some(built)
+        }
+    };
     let changed = changed_files(&source, &patched, spec.overlay.as_deref())?;
     if spec.overlay.is_some() {
         remove_tree(&source).map_err(EnvironmentError::write(&source))?;
     }
-    build::build(spec, &tree, python, venv.as_ref(), context)?;
+    let commands = Commands { lists: &spec.build, variables: &spec.build_environment, tree: &tree, jobs: None };
+    build::run_all(&commands, (python, venv.as_ref()), context)?;
     let files = scan(&tree)?;
+    if let Some(native) = &native {
+        native.check_laid(&files)?;
+    }
     Ok(Manifest {
         id: spec.id()?,
         commit: spec.source.commit.clone(),
@@ -190,6 +208,7 @@ fn make(
         changed,
         submodules: exported.submodules,
         overlay,
+        native_build: native.map(|native| native.note()),
         venv,
     })
 }

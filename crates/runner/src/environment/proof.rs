@@ -90,6 +90,7 @@ fn try_prove(prepared: &Prepared, spec: &EnvironmentSpec, context: &PrepareConte
         files: manifest.file_count(),
         changed: manifest.changed.clone(),
         native: manifest.native(),
+        native_build: manifest.native_build.as_ref().map(|native| native.key.clone()),
         packages: prepared.packages().to_vec(),
         ..StaticProof::default()
     };

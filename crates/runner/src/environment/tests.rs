@@ -1,6 +1,8 @@
 //! Tests of preparing, proving and evicting environments.
 
 mod entries;
+mod locked;
+mod native;
 mod recipes;
 mod tampered;
 

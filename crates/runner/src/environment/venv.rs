@@ -18,7 +18,7 @@ use super::cache::{read_record, write_record};
 use super::lock::FolderLock;
 use super::remove::discard;
 use super::safe_path::to_text;
-use super::{EnvironmentError, PrepareContext, Stop};
+use super::{EnvironmentError, PrepareContext, Stop, sync};
 use crate::command::Environment;
 use interpreter::inspect;
 pub(super) use interpreter::{Interpreter, isolated, system_python};
@@ -40,6 +40,12 @@ pub struct VenvRecord {
     pub site_packages: Vec<PathBuf>,
     /// Its packages as `name==version`, sorted.
     pub packages: Vec<String>,
+    /// Its packages that have nothing which could be imported, sorted: some are empty on purpose, others were taken over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub empty_packages: Vec<String>,
+    /// The digest of the list that its packages were installed by, each with its version and hashes; absent without uv.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<Digest>,
     /// A digest over what the file system tells of each of its files.
     pub stamp: Digest,
     /// Its native libraries, by path inside it: trees share their bytes, so that they are known by content.
@@ -86,7 +92,8 @@ pub(super) fn ensure(venv: &Venv, context: &PrepareContext<'_>) -> Result<(Inter
     check_stubs(&venv.stub_modules)?;
     let base = interpreter::base(venv.python.as_deref(), context)?;
     let key = serde_json::json!({ "venv": venv, "base": base.program, "python_version": base.version });
-    let folder = context.cache.join("venvs").join(Digest::of_json(&key)?.as_str());
+    let key = Digest::of_json(&key)?;
+    let folder = context.cache.join("venvs").join(key.as_str());
     let _lock = FolderLock::take(&folder.with_extension("lock"), context)?;
     // A run that was killed never looked at it again.
     let known = read_record::<VenvRecord>(&folder).filter(|record| record.folder == folder && record.is_unchanged());
@@ -95,7 +102,8 @@ pub(super) fn ensure(venv: &Venv, context: &PrepareContext<'_>) -> Result<(Inter
     } else {
         discard(&folder)?;
         std::fs::create_dir_all(&folder).map_err(EnvironmentError::write(&folder))?;
-        let record = make(venv, &base, &folder, context)?;
+        let locked = context.cache.join("locks").join(key.as_str()).with_extension("txt");
+        let record = make(venv, &base, (&folder, &locked), context)?;
         sync(&folder).map_err(EnvironmentError::write(&folder))?;
         write_record(&folder, &record)?;
         record
@@ -103,9 +111,14 @@ pub(super) fn ensure(venv: &Venv, context: &PrepareContext<'_>) -> Result<(Inter
     Ok((Interpreter { program: record.program.clone(), version: record.python_version.clone() }, record))
 }
 
-fn make(venv: &Venv, base: &Interpreter, folder: &Path, context: &PrepareContext<'_>) -> Result<VenvRecord, Stop> {
+fn make(
+    venv: &Venv,
+    base: &Interpreter,
+    (folder, locked): (&Path, &Path),
+    context: &PrepareContext<'_>,
+) -> Result<VenvRecord, Stop> {
     let place = folder.join("venv");
-    install::install(venv, base, &place, context)?;
+    let lock = install::install(venv, base, (&place, locked), context)?;
     let program = place.join("bin/python");
     let before = inspect(&program, context)?;
     for alias in &venv.aliases {
@@ -118,6 +131,12 @@ fn make(venv: &Venv, base: &Interpreter, folder: &Path, context: &PrepareContext
     }
     let found = inspect(&program, context)?;
     let look = Look::at(&place).map_err(EnvironmentError::read(&place))?;
+    let empty_packages = empty_packages(&found.site_packages);
+    if !empty_packages.is_empty() {
+        let line = format!("packages in which nothing can be imported: {}\n", empty_packages.join(", "));
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(context.log);
+        log.and_then(|mut log| log.write_all(line.as_bytes())).map_err(EnvironmentError::write(context.log))?;
+    }
     Ok(VenvRecord {
         folder: folder.to_owned(),
         program,
@@ -125,9 +144,30 @@ fn make(venv: &Venv, base: &Interpreter, folder: &Path, context: &PrepareContext
         base: base.program.clone(),
         site_packages: found.site_packages,
         packages: found.packages,
+        empty_packages,
+        lock,
         native: look.digests(&place)?,
         stamp: look.stamp,
     })
+}
+
+/// Returns the packages, as `name-version`, whose lists of files name nothing but metadata. Second names are none.
+fn empty_packages(site_packages: &[PathBuf]) -> Vec<String> {
+    let is_own = |line: &str, folder: &str| {
+        let path = line.split(',').next().unwrap_or_default().trim_matches('"');
+        path.is_empty() || path.starts_with(folder) || path.starts_with("..")
+    };
+    let mut empty = Vec::new();
+    for entry in site_packages.iter().filter_map(|site| std::fs::read_dir(site).ok()).flatten().flatten() {
+        let folder = entry.file_name().to_string_lossy().into_owned();
+        let Some(name) = folder.strip_suffix(".dist-info") else { continue };
+        let Ok(record) = std::fs::read_to_string(entry.path().join("RECORD")) else { continue };
+        if record.lines().all(|line| is_own(line, &folder)) {
+            empty.push(name.to_owned());
+        }
+    }
+    empty.sort_unstable();
+    empty
 }
 
 /// Refuses aliases that would be written outside the folder of packages.
@@ -191,12 +231,4 @@ fn write_stub(site: &Path, StubModule { path, content }: &StubModule) -> Result<
     }
     std::fs::write(&file, content).map_err(EnvironmentError::write(&file))?;
     Ok(())
-}
-
-/// Waits until every file of `folder` is on the disk, along with all else on its file system.
-///
-/// The stamp that later runs trust is one of sizes and times, which a file may have before its bytes are safe. And
-/// gigabytes that are still to be written would disturb the first launch.
-fn sync(folder: &Path) -> std::io::Result<()> {
-    Ok(rustix::fs::syncfs(std::fs::File::open(folder)?)?)
 }

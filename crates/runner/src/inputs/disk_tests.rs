@@ -80,6 +80,7 @@ fn on_the_small_disk(disk: &Path) {
         timeout: Duration::from_secs(60),
         cancel: &cancel,
         reaper: None,
+        steps: None,
     };
     let ensure = |hub: &Hub, input: &PlannedInput| hub.ensure(input, &context, &mut |_line| {});
     let first = Hub::new(settings(&server, 0));

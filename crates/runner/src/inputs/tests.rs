@@ -84,7 +84,7 @@ impl Place {
 
     fn context<'a>(&'a self, cache: &'a Path) -> PrepareContext<'a> {
         let (timeout, cancel) = (Duration::from_secs(60), &self.cancel);
-        PrepareContext { cache, scratch: self.dir.path(), log: cache, timeout, cancel, reaper: None }
+        PrepareContext { cache, scratch: self.dir.path(), log: cache, timeout, cancel, reaper: None, steps: None }
     }
 
     fn planned(&self, settings: HubSettings) -> PlannedInput {

@@ -1,8 +1,9 @@
 //! A launch whose numbers are a benchmark script's own: exported, run on the arm's engine, watched, and kept whole.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::Write as _;
+use std::path::Path;
 
 use isobench_schema::check::Check;
 use isobench_schema::comparability::KeyField;
@@ -12,11 +13,16 @@ use isobench_schema::format;
 use isobench_schema::outcome::evidence;
 use isobench_schema::script::{SELF_REPORTED, Script, ScriptSeen};
 
+use super::kept::taken_away;
 use super::left_behind::{left_shared_memory, log_flood, shared_folders};
-use super::{Arm, LaunchContext, Launched, Measured, Progress, millis, spawn_failed, variables, write, write_json};
+use super::reads::reads;
+use super::{
+    Arm, LaunchContext, Launched, Measured, Progress, lifetime, millis, spawn_failed, variables, write, write_json,
+};
 use crate::block::RunBlockError;
 use crate::engine::Serve;
 use crate::environment::PrepareContext;
+use crate::host::engine_host::{EngineLaunch, SharedFolders};
 use crate::host::network_trap::NetworkTrap;
 use crate::host::reaper;
 use crate::host::shared_folders::Snapshot;
@@ -40,7 +46,7 @@ pub(super) fn run_and_measure(
     prepare: &PrepareContext<'_>,
     sink: &mut dyn Sink,
 ) -> Measured {
-    let LaunchContext { spec, block, planned, .. } = *context;
+    let LaunchContext { spec, block, planned, engines, .. } = *context;
     let Some(python) = arm.prepared.python.as_deref() else {
         return Ok(Err(spawn_failed("the task's environment has no Python, which a benchmark script needs")));
     };
@@ -52,7 +58,7 @@ pub(super) fn run_and_measure(
         Err(failure) => return Ok(Err(failure)),
     };
     progress.incidents.extend(source.patch.as_ref().and_then(|patch| files.patched(&patch.bytes.0)));
-    let trap = write(progress.folder, |_| NetworkTrap::open())?;
+    let ports = write(progress.folder, |_| engines.ports())?;
     let tree = arm.prepared.tree.as_path();
     let caches = progress.folder.join("caches");
     let serve = Serve {
@@ -64,13 +70,16 @@ pub(super) fn run_and_measure(
         caches: &caches,
         folders: &context.ready.inputs.folders,
     };
-    let command = files.command(script, python, progress.folder, &serve);
+    // The one folder beside its own that it writes: what comes of it lies there until its processes are gone.
+    let results = progress.folder.join("results");
+    write(&results, |path| fs::create_dir(path))?;
+    let command = files.command(script, python, &results, &serve);
     let mut environment = match variables(context, progress, arm, &serve) {
         Ok(environment) => environment,
         Err(name) => return Ok(Err(spawn_failed(&format!("the variable `{name}` isn't UTF-8")))),
     };
     if !spec.server.allow_network {
-        environment.extend(trap.variables());
+        environment.extend(NetworkTrap::variables(ports.trap));
     }
     let home = progress.folder.join("home");
     if let Err(failure) = crate::caches::check(progress.folder, &[&home, &caches], &environment) {
@@ -81,11 +90,35 @@ pub(super) fn run_and_measure(
     write_json(&progress.folder.join(evidence::LAUNCH), &launched)?;
 
     let own = [block.cache, block.scratch, progress.folder, block.leases, progress.tmp];
-    let shared = Snapshot::take(&own);
+    let shared = (engines.shared_folders() == SharedFolders::Seen).then(|| Snapshot::take(&own));
     sink.stage(progress.launch, LaunchStage::Starting)?;
+    let mut reads = reads(context, arm.prepared);
+    reads.extend([tree.to_owned(), files.launcher_folder()]);
+    let launch = EngineLaunch {
+        command: command.clone(),
+        environment: environment.clone(),
+        folder: files.root.clone(),
+        stdout: progress.folder.join(evidence::SERVER_STDOUT),
+        stderr: progress.folder.join(evidence::SERVER_STDERR),
+        grace: spec.limits.stop_s.duration(),
+        lifetime: lifetime(&spec.limits),
+        reads,
+        writes: vec![home, caches.clone(), progress.tmp.to_owned(), results.clone()],
+    };
+    let berth = match engines.berth(launch)? {
+        Ok(berth) => berth,
+        Err(failure) => return Ok(Err(failure)),
+    };
+    let trap = match ports.open_trap {
+        Some(trap) => trap,
+        None => {
+            let _inside = berth.enter_network()?;
+            write(progress.folder, |_| NetworkTrap::open(ports.trap))?
+        }
+    };
     sink.stage(progress.launch, LaunchStage::Measuring)?;
     let devices = DeviceWatch::start(block.host, block.marker, progress.folder);
-    let expected = |process| live::Expected {
+    let expected = |process, container| live::Expected {
         process,
         command: &command,
         environment: &environment,
@@ -93,18 +126,15 @@ pub(super) fn run_and_measure(
         tree,
         proven: arm.proven,
         recipes: &spec.recipes,
+        container,
     };
     let run = Run {
-        program: block.program,
-        command: &command,
-        environment: &environment,
-        folder: &files.root,
         logs: progress.folder,
         limits: &spec.limits,
         allow_network: spec.server.allow_network,
         cancel: block.cancel,
     };
-    let Ended { seen, outcome, stopped } = process::run(&run, &expected)?;
+    let Ended { seen, outcome, stopped } = process::run(&run, berth, &expected)?;
     progress.notes.device = devices.and_then(DeviceWatch::stop);
     progress.notes.timeline.window_ms = millis(seen.wall);
     sink.stage(progress.launch, LaunchStage::Stopping)?;
@@ -115,8 +145,13 @@ pub(super) fn run_and_measure(
     progress.incidents.extend(survived(&reaper::names(&context.reaper.end_strays()?)));
     progress.incidents.extend(progress.notes.device.as_ref().and_then(device_watch::power_capped));
     progress.incidents.extend(log_flood(progress.folder, spec.limits.log_bytes));
-    progress.incidents.extend(left_shared_memory(&shared, &seen.shared_memory));
-    progress.incidents.extend(shared_folders(&shared));
+    if let Some(shared) = shared {
+        progress.incidents.extend(left_shared_memory(&shared, &seen.shared_memory));
+        progress.incidents.extend(shared_folders(&shared));
+    }
+    if let Err(error) = keep_result(progress.folder, &results) {
+        return taken_away(error).map(Err);
+    }
     if let Some(proof) = &seen.proof {
         write_json(&progress.folder.join(evidence::LIVE_PROOF), proof)?;
     }
@@ -141,6 +176,15 @@ pub(super) fn run_and_measure(
         return Ok(Err(failure.breaking(Check::NoNetwork).with_evidence(asked)));
     }
     Ok(outcome)
+}
+
+/// Takes the script's own result, if it is a file, to the evidence.
+fn keep_result(folder: &Path, results: &Path) -> Result<(), RunBlockError> {
+    let written = results.join(evidence::SCRIPT_RESULT);
+    if !written.symlink_metadata().is_ok_and(|data| data.is_file()) {
+        return Ok(());
+    }
+    write(&written, |written| fs::rename(written, folder.join(evidence::SCRIPT_RESULT)))
 }
 
 /// Keeps what was seen of the script. What the script itself has put in its place is no evidence.

@@ -1,11 +1,13 @@
-//! The process of a benchmark script: started under a guard, watched until it ends by itself or at its deadline.
+//! The process of a benchmark script: started by an engine host, watched until it ends by itself or at its deadline.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use isobench_schema::check::Check;
+use isobench_schema::container::ContainerFacts;
 use isobench_schema::environment::LiveProof;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::outcome::evidence;
@@ -16,7 +18,8 @@ use isobench_schema::units::Millis;
 use super::bars::Followed;
 use super::unproven;
 use crate::block::RunBlockError;
-use crate::host::guard::{Guard, GuardGoneError, Launch, Report};
+use crate::host::engine_host::{Berth, Keeper};
+use crate::host::guard::{GuardGoneError, Report};
 use crate::host::process_table;
 use crate::launch::millis;
 use crate::live;
@@ -30,14 +33,8 @@ const PROVE: Duration = Duration::from_millis(500);
 /// How long the process may take to be the planned program, or to follow a wrong one that it has only begun with.
 const BEGIN: Duration = Duration::from_secs(2);
 
-/// What a script is run with.
+/// What a script is run within.
 pub(crate) struct Run<'a> {
-    /// This program, which is also the guard.
-    pub(crate) program: &'a Path,
-    pub(crate) command: &'a [String],
-    pub(crate) environment: &'a BTreeMap<String, String>,
-    /// The working folder.
-    pub(crate) folder: &'a Path,
     /// The folder that log files are written to.
     pub(crate) logs: &'a Path,
     pub(crate) limits: &'a Limits,
@@ -57,8 +54,8 @@ pub(crate) struct Seen {
     pub(crate) shared_memory: BTreeSet<PathBuf>,
 }
 
-/// What the live proof is held against, given the script's process.
-pub(crate) type Expect<'a> = dyn Fn(u32) -> live::Expected<'a> + 'a;
+/// What the live proof is held against, given the script's process and what is seen of its container.
+pub(crate) type Expect<'a> = dyn Fn(u32, Option<ContainerFacts>) -> live::Expected<'a> + 'a;
 
 /// How a script ended: what was seen of it, why it wasn't measured if so, and how its processes were stopped.
 pub(crate) struct Ended {
@@ -67,32 +64,24 @@ pub(crate) struct Ended {
     pub(crate) stopped: Stopped,
 }
 
-/// Runs a script to its end.
+/// Runs a script to its end, in the place that was made for it.
 ///
 /// # Errors
-/// Returns an error if the guard process can't be started.
-pub(crate) fn run(run: &Run<'_>, expect: &Expect<'_>) -> Result<Ended, RunBlockError> {
+/// Returns an error if its process can't be started.
+pub(crate) fn run(run: &Run<'_>, berth: Box<dyn Berth>, expect: &Expect<'_>) -> Result<Ended, RunBlockError> {
     let path = |name: &str| run.logs.join(name);
     let grace = run.limits.stop_s.duration();
-    let launch = Launch {
-        command: run.command.to_vec(),
-        environment: run.environment.clone(),
-        folder: run.folder.to_owned(),
-        stdout: path(evidence::SERVER_STDOUT),
-        stderr: path(evidence::SERVER_STDERR),
-        grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
-    };
     let begun = Instant::now();
-    let mut guard = Guard::start(run.program, &launch)?;
+    let mut keeper = berth.start()?;
     let followed = [evidence::SERVER_STDERR, evidence::SERVER_STDOUT].map(|name| Followed::new(&path(name)));
     let mut watch = Watch { run, expect, begun, followed, seen: Seen::default(), process: None, refusal: None };
-    let outcome = watch.until_end(&guard);
+    let outcome = watch.until_end(keeper.as_mut());
     watch.seen.wall = begun.elapsed();
     watch.look();
-    let farewell = guard.stop(grace);
+    let farewell = keeper.stop(grace);
     let mut stopped = Stopped::default();
     if farewell.was_held {
-        stopped.failure = Some(watch.unguarded(&guard, "was held by a signal while the script ran"));
+        stopped.failure = Some(watch.unguarded(keeper.as_ref(), "was held by a signal while the script ran"));
     }
     match farewell.reports.into_iter().find(|report| matches!(report, Report::Ended { .. })) {
         Some(Report::Ended { forced, survivors, unkillable }) => {
@@ -106,7 +95,7 @@ pub(crate) fn run(run: &Run<'_>, expect: &Expect<'_>) -> Result<Ended, RunBlockE
             stopped.unkillable = unkillable;
         }
         Some(Report::Started { .. } | Report::Refused { .. } | Report::Exited { .. }) | None => {
-            stopped.failure = Some(watch.unguarded(&guard, "was killed while the script ran"));
+            stopped.failure = Some(watch.unguarded(keeper.as_ref(), "was killed while the script ran"));
         }
     }
     let Watch { mut seen, followed, .. } = watch;
@@ -129,22 +118,22 @@ struct Watch<'a, 'e> {
 
 impl Watch<'_, '_> {
     /// Watches the script until it has ended, or is to be ended.
-    fn until_end(&mut self, guard: &Guard) -> Result<(), Failure> {
+    fn until_end(&mut self, keeper: &mut dyn Keeper) -> Result<(), Failure> {
         let limits = self.run.limits;
         let deadline = self.begun + limits.ready_s.duration() + limits.workload_s.duration();
         let mut prove_at = self.begun;
         loop {
-            match guard.report(LOOK) {
+            match keeper.report() {
                 Ok(Some(Report::Started { process })) => self.process = Some(process),
                 Ok(Some(Report::Refused { error })) => {
                     let message = format!("the benchmark script can't be started: {error}");
                     return Err(Failure::new(FailureStage::Start, FailureClass::SpawnFailed, message));
                 }
-                Ok(Some(Report::Exited { status })) => return self.ended(&status),
+                Ok(Some(Report::Exited { status, memory })) => return self.ended(&status, memory.as_deref()),
                 Ok(Some(Report::Ended { .. })) | Err(GuardGoneError) => {
-                    return Err(self.unguarded(guard, "ended while the script ran"));
+                    return Err(self.unguarded(keeper, "ended while the script ran"));
                 }
-                Ok(None) => {}
+                Ok(None) => thread::sleep(LOOK),
             }
             self.look();
             let now = Instant::now();
@@ -152,7 +141,7 @@ impl Watch<'_, '_> {
                 // Until it was proven once, as often as logs are looked at: a short script must be proven, too.
                 let pause = if self.seen.proof.is_none() { LOOK } else { PROVE };
                 prove_at = now + pause;
-                self.prove(guard)?;
+                self.prove(keeper)?;
             }
             if self.run.cancel.load(Ordering::Relaxed) {
                 let failure =
@@ -177,14 +166,14 @@ impl Watch<'_, '_> {
     }
 
     /// Proves that the process runs the planned program on the arm's engine, and that it is connected to nothing outside.
-    fn prove(&mut self, guard: &Guard) -> Result<(), Failure> {
+    fn prove(&mut self, keeper: &dyn Keeper) -> Result<(), Failure> {
         let Some(process) = self.process else { return Ok(()) };
-        let processes = process_table::descendants(guard.process());
+        let processes = process_table::descendants(keeper.root());
         if !processes.is_empty() {
             self.seen.processor_ms = self.seen.processor_ms.max(process_table::processor_ms(&processes));
             self.seen.shared_memory.extend(process_table::shared_memory(&processes));
         }
-        match live::prove(&(self.expect)(process)) {
+        match live::prove(&(self.expect)(process, keeper.container(process))) {
             Ok(proof) => {
                 self.seen.proof = Some(proof);
                 self.refusal = None;
@@ -194,7 +183,10 @@ impl Watch<'_, '_> {
             Err(failure) if self.begun.elapsed() < BEGIN && self.seen.proof.is_none() => self.refusal = Some(failure),
             Err(failure) => return Err(failure),
         }
-        let outside = if self.run.allow_network { Vec::new() } else { process_table::outside_connections(&processes) };
+        let outside = match self.run.allow_network {
+            true => Vec::new(),
+            false => process_table::outside_connections(keeper.root(), &processes),
+        };
         if outside.is_empty() {
             return Ok(());
         }
@@ -205,7 +197,7 @@ impl Watch<'_, '_> {
     }
 
     /// Returns what the end of the script's process means.
-    fn ended(&mut self, status: &str) -> Result<(), Failure> {
+    fn ended(&mut self, status: &str, memory: Option<&str>) -> Result<(), Failure> {
         self.look();
         if status != "exit status 0" {
             let (stage, class, when) = if self.followed.iter().any(Followed::has_bars) {
@@ -213,6 +205,12 @@ impl Watch<'_, '_> {
             } else {
                 (FailureStage::Start, FailureClass::StartCrashed, "before it measured anything")
             };
+            if let Some(memory) = memory {
+                let message = format!("the benchmark script was killed for the memory that it used, {when}");
+                let line = EvidenceLine::new("container", None, memory);
+                let failure = Failure::new(stage, FailureClass::MemoryExceeded, message);
+                return Err(failure.with_evidence([line]).with_evidence(self.log_end()));
+            }
             let message = format!("the benchmark script ended with {status} {when}");
             return Err(Failure::new(stage, class, message).with_evidence(self.log_end()));
         }
@@ -231,10 +229,10 @@ impl Watch<'_, '_> {
         [evidence::SERVER_STDERR, evidence::SERVER_STDOUT].into_iter().flat_map(lines).collect()
     }
 
-    fn unguarded(&self, guard: &Guard, what: &str) -> Failure {
-        let guard = guard.process();
-        let line = EvidenceLine::new("/proc", None, &format!("process {guard}, the guard of the script, {what}"));
-        let message = format!("the guard process of the script {what}");
+    fn unguarded(&self, keeper: &dyn Keeper, what: &str) -> Failure {
+        let (name, root) = (keeper.name(), keeper.root());
+        let line = EvidenceLine::new("/proc", None, &format!("process {root}, the {name} of the script, {what}"));
+        let message = format!("the {name} process of the script {what}");
         let failure = Failure::new(FailureStage::Workload, FailureClass::ServerDied, message);
         failure.with_evidence([line]).with_evidence(self.log_end())
     }

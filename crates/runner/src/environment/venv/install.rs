@@ -1,11 +1,13 @@
 //! Installs packages with uv, or with the interpreter's own `venv` and pip where uv isn't installed.
 
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use isobench_schema::environment::Venv;
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
+use isobench_schema::ids::Digest;
 
 use super::super::{EnvironmentError, PrepareContext, Stop};
 use super::Interpreter;
@@ -36,8 +38,14 @@ pub(super) fn find_uv() -> Option<PathBuf> {
     find_program("uv").or_else(own)
 }
 
-/// Makes a virtual environment at `place` and installs its packages.
-pub(super) fn install(venv: &Venv, base: &Interpreter, place: &Path, context: &PrepareContext<'_>) -> Result<(), Stop> {
+/// Makes a virtual environment at `place` and installs its packages. With uv they are chosen once, by the list that is kept at
+/// `locked` with the hashes of every file; its digest is returned.
+pub(super) fn install(
+    venv: &Venv,
+    base: &Interpreter,
+    (place, locked): (&Path, &Path),
+    context: &PrepareContext<'_>,
+) -> Result<Option<Digest>, Stop> {
     for requirement in
         [&venv.requirements, &venv.overrides, &venv.no_dependencies, &venv.extra_indexes].into_iter().flatten()
     {
@@ -45,8 +53,13 @@ pub(super) fn install(venv: &Venv, base: &Interpreter, place: &Path, context: &P
     }
     let has_packages = !venv.requirements.is_empty() || !venv.no_dependencies.is_empty();
     let uv = find_uv().filter(|_| has_packages);
-    if uv.is_none() && !venv.overrides.is_empty() && has_packages {
-        let message = "the task overrides what packages ask for, which only `uv` can do; install uv";
+    if uv.is_none() && has_packages && (!venv.overrides.is_empty() || venv.exclude_newer.is_some()) {
+        let what = if venv.overrides.is_empty() {
+            "bounds when packages were released"
+        } else {
+            "overrides what packages ask for"
+        };
+        let message = format!("the task {what}, which only `uv` can do; install uv");
         return Err(Failure::new(FailureStage::Acquire, FailureClass::ToolMissing, message).into());
     }
     let write_error = EnvironmentError::write(context.scratch);
@@ -54,8 +67,19 @@ pub(super) fn install(venv: &Venv, base: &Interpreter, place: &Path, context: &P
     let installer = Installer { environment: environment(scratch.path(), context), scratch: scratch.path(), context };
     installer.make_venv(base, place, uv.as_deref(), if has_packages { Pip::Wanted } else { Pip::Unwanted })?;
     let python = place.join("bin/python");
-    installer.install_list(venv, &python, uv.as_deref(), Dependencies::Wanted)?;
-    installer.install_list(venv, &python, uv.as_deref(), Dependencies::Unwanted)
+    let lock = match uv.as_deref().filter(|_| !venv.requirements.is_empty()) {
+        None => {
+            installer.install_list(venv, &python, uv.as_deref(), Dependencies::Wanted)?;
+            None
+        }
+        Some(uv) => {
+            let digest = installer.lock(venv, &python, uv, locked)?;
+            installer.install_locked(venv, &python, uv, locked)?;
+            Some(digest)
+        }
+    };
+    installer.install_list(venv, &python, uv.as_deref(), Dependencies::Unwanted)?;
+    Ok(lock)
 }
 
 /// Whether pip is needed later, which some systems package apart.
@@ -153,13 +177,50 @@ impl Installer<'_> {
         }
         match dependencies {
             Dependencies::Unwanted => arguments.push("--no-deps".into()),
-            Dependencies::Wanted if uv.is_some() && !venv.overrides.is_empty() => {
-                arguments.extend(["--override".into(), self.list("overrides", &venv.overrides)?.into()]);
-            }
             Dependencies::Wanted => {}
+        }
+        if let Some(moment) = venv.exclude_newer.as_ref().filter(|_| uv.is_some()) {
+            arguments.extend(["--exclude-newer".into(), moment.as_str().into()]);
         }
         arguments.extend(["--requirement".into(), self.list(name, requirements)?.into()]);
         self.check(&self.run(uv.unwrap_or(python), &arguments)?, "the packages can't be installed")
+    }
+
+    /// Chooses the packages, unless they were chosen before: what is made again must not become something else.
+    fn lock(&self, venv: &Venv, python: &Path, uv: &Path, locked: &Path) -> Result<Digest, Stop> {
+        if let Ok(known) = std::fs::read(locked) {
+            return Ok(Digest::of(&known));
+        }
+        let unfinished = self.scratch.join("locked.txt");
+        let mut arguments: Vec<OsString> =
+            ["pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate"]
+                .map(OsString::from)
+                .into();
+        arguments.extend(["--python".into(), python.into(), "--output-file".into(), (&unfinished).into()]);
+        for index in &venv.extra_indexes {
+            arguments.extend(["--extra-index-url".into(), index.into()]);
+        }
+        if !venv.overrides.is_empty() {
+            arguments.extend(["--override".into(), self.list("overrides", &venv.overrides)?.into()]);
+        }
+        if let Some(moment) = &venv.exclude_newer {
+            arguments.extend(["--exclude-newer".into(), moment.as_str().into()]);
+        }
+        arguments.push(self.list("requirements", &venv.requirements)?.into());
+        self.check(&self.run(uv, &arguments)?, "the packages can't be chosen")?;
+        let bytes = std::fs::read(&unfinished).map_err(EnvironmentError::read(&unfinished))?;
+        keep(locked, &bytes).map_err(EnvironmentError::write(locked))?;
+        Ok(Digest::of(&bytes))
+    }
+
+    /// Installs what was chosen, each file against its hash.
+    fn install_locked(&self, venv: &Venv, python: &Path, uv: &Path, locked: &Path) -> Result<(), Stop> {
+        let mut arguments: Vec<OsString> = ["pip", "install", "--no-deps"].map(OsString::from).into();
+        arguments.extend(["--python".into(), python.into(), "--requirement".into(), locked.into()]);
+        for index in &venv.extra_indexes {
+            arguments.extend(["--extra-index-url".into(), index.into()]);
+        }
+        self.check(&self.run(uv, &arguments)?, "the packages can't be installed")
     }
 
     /// Writes a list for the installer to read, one requirement a line.
@@ -196,4 +257,15 @@ impl Installer<'_> {
         let failure = failure.with_evidence(finished.tail.evidence(&self.context.log_name(), EVIDENCE_LINES));
         Err(if network { failure.transient() } else { failure }.into())
     }
+}
+
+/// Writes a file at once: whole, or not at all.
+fn keep(place: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = place.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut unfinished = tempfile::NamedTempFile::new_in(folder)?;
+    unfinished.write_all(bytes)?;
+    unfinished.as_file().sync_all()?;
+    unfinished.persist(place)?;
+    Ok(())
 }
