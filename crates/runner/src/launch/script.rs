@@ -17,7 +17,8 @@ use super::kept::taken_away;
 use super::left_behind::{left_shared_memory, log_flood, shared_folders};
 use super::reads::reads;
 use super::{
-    Arm, LaunchContext, Launched, Measured, Progress, lifetime, millis, spawn_failed, variables, write, write_json,
+    Arm, Given, LaunchContext, Launched, Measured, Progress, lifetime, millis, spawn_failed, variables, write,
+    write_json,
 };
 use crate::block::RunBlockError;
 use crate::engine::Serve;
@@ -28,7 +29,7 @@ use crate::host::reaper;
 use crate::host::shared_folders::Snapshot;
 use crate::inventory::device_watch::{self, DeviceWatch};
 use crate::live;
-use crate::script::process::{self, Ended, Run, whole_millis};
+use crate::script::process::{self, Ended, Run, Seen, whole_millis};
 use crate::script::{ScriptFiles, unproven};
 use crate::server::{self, survived};
 use crate::sink::Sink;
@@ -36,6 +37,71 @@ use crate::sink::Sink;
 /// Returns what a script's launch has in its comparability key instead of the client's.
 pub(super) fn key(script: &Script) -> BTreeMap<KeyField, String> {
     [(KeyField::Client, script.author()), (KeyField::Definition, SELF_REPORTED.to_owned())].into()
+}
+
+/// The one folder beside its own that a script writes: what comes of it lies there until its processes are gone.
+const RESULTS: &str = "results";
+
+/// Exports the script's files into the launch's folder.
+fn exported(
+    context: &LaunchContext<'_>,
+    progress: &mut Progress<'_>,
+    (arm, script): (&Arm<'_>, &Script),
+    prepare: &PrepareContext<'_>,
+) -> Result<Result<ScriptFiles, Failure>, RunBlockError> {
+    let modules: Vec<String> = arm.proven.modules.keys().cloned().collect();
+    let source = &context.planned.environment.source;
+    let exported = ScriptFiles::export(script, &source.repository, &modules, progress.folder, prepare);
+    let exported = exported.map_err(RunBlockError::Prepare)?;
+    if let Ok(files) = &exported {
+        progress.incidents.extend(source.patch.as_ref().and_then(|patch| files.patched(&patch.bytes.0)));
+    }
+    Ok(exported)
+}
+
+/// Returns what the script's process is given, unless it can't be.
+fn given(
+    context: &LaunchContext<'_>,
+    progress: &Progress<'_>,
+    (arm, script): (&Arm<'_>, &Script),
+    files: &ScriptFiles,
+    trap: u16,
+) -> Result<Given, Failure> {
+    let spec = context.spec;
+    let Some(python) = arm.prepared.python.as_deref() else {
+        return Err(spawn_failed("the task's environment has no Python, which a benchmark script needs"));
+    };
+    let (home, caches) = (progress.folder.join("home"), progress.folder.join("caches"));
+    let serve = Serve {
+        spec: &spec.server,
+        tree: &arm.prepared.tree,
+        python: Some(python),
+        host: server::HOST,
+        port: 0,
+        caches: &caches,
+        folders: &context.ready.inputs.folders,
+    };
+    let results = progress.folder.join(RESULTS);
+    let command = files.command(script, python, &results, &serve);
+    let mut given = variables(context, progress, arm, &serve)
+        .map_err(|name| spawn_failed(&format!("the variable `{name}` isn't UTF-8")))?;
+    if !spec.server.allow_network {
+        given.extend(NetworkTrap::variables(trap));
+    }
+    crate::caches::check(progress.folder, &[&home, &caches], &given)?;
+    Ok(Given { command, variables: given, own_folders: vec![home, caches, progress.tmp.to_owned(), results] })
+}
+
+/// Returns what is kept of what was seen of a script.
+fn record(files: &ScriptFiles, seen: Seen) -> ScriptSeen {
+    ScriptSeen {
+        commit: files.commit.clone(),
+        files: files.digest.clone(),
+        count: files.count(),
+        wall_ms: millis(seen.wall).unwrap_or_else(|| whole_millis(0)),
+        processor_ms: whole_millis(seen.processor_ms),
+        bars: seen.bars,
+    }
 }
 
 /// Runs the script on the arm's engine.
@@ -46,45 +112,20 @@ pub(super) fn run_and_measure(
     prepare: &PrepareContext<'_>,
     sink: &mut dyn Sink,
 ) -> Measured {
-    let LaunchContext { spec, block, planned, engines, .. } = *context;
-    let Some(python) = arm.prepared.python.as_deref() else {
-        return Ok(Err(spawn_failed("the task's environment has no Python, which a benchmark script needs")));
-    };
-    let modules: Vec<String> = arm.proven.modules.keys().cloned().collect();
-    let source = &planned.environment.source;
-    let exported = ScriptFiles::export(script, &source.repository, &modules, progress.folder, prepare);
-    let files = match exported.map_err(RunBlockError::Prepare)? {
+    let LaunchContext { spec, block, engines, .. } = *context;
+    let files = match exported(context, progress, (arm, script), prepare)? {
         Ok(files) => files,
         Err(failure) => return Ok(Err(failure)),
     };
-    progress.incidents.extend(source.patch.as_ref().and_then(|patch| files.patched(&patch.bytes.0)));
     let ports = write(progress.folder, |_| engines.ports())?;
-    let tree = arm.prepared.tree.as_path();
-    let caches = progress.folder.join("caches");
-    let serve = Serve {
-        spec: &spec.server,
-        tree,
-        python: Some(python),
-        host: server::HOST,
-        port: 0,
-        caches: &caches,
-        folders: &context.ready.inputs.folders,
-    };
-    // The one folder beside its own that it writes: what comes of it lies there until its processes are gone.
-    let results = progress.folder.join("results");
+    let results = progress.folder.join(RESULTS);
     write(&results, |path| fs::create_dir(path))?;
-    let command = files.command(script, python, &results, &serve);
-    let mut environment = match variables(context, progress, arm, &serve) {
-        Ok(environment) => environment,
-        Err(name) => return Ok(Err(spawn_failed(&format!("the variable `{name}` isn't UTF-8")))),
+    let given = given(context, progress, (arm, script), &files, ports.trap);
+    let Given { command, variables: environment, own_folders } = match given {
+        Ok(given) => given,
+        Err(failure) => return Ok(Err(failure)),
     };
-    if !spec.server.allow_network {
-        environment.extend(NetworkTrap::variables(ports.trap));
-    }
-    let home = progress.folder.join("home");
-    if let Err(failure) = crate::caches::check(progress.folder, &[&home, &caches], &environment) {
-        return Ok(Err(failure));
-    }
+    let tree = arm.prepared.tree.as_path();
     // The folder tells whose engine was run; where the script stood is in its command.
     let launched = Launched { command: &command, variables: environment.keys().collect(), folder: tree, port: 0 };
     write_json(&progress.folder.join(evidence::LAUNCH), &launched)?;
@@ -103,18 +144,17 @@ pub(super) fn run_and_measure(
         grace: spec.limits.stop_s.duration(),
         lifetime: lifetime(&spec.limits),
         reads,
-        writes: vec![home, caches.clone(), progress.tmp.to_owned(), results.clone()],
+        writes: own_folders,
     };
     let berth = match engines.berth(launch)? {
         Ok(berth) => berth,
         Err(failure) => return Ok(Err(failure)),
     };
-    let trap = match ports.open_trap {
-        Some(trap) => trap,
-        None => {
-            let _inside = berth.enter_network()?;
-            write(progress.folder, |_| NetworkTrap::open(ports.trap))?
-        }
+    let trap = if let Some(trap) = ports.open_trap {
+        trap
+    } else {
+        let _inside = berth.enter_network()?;
+        write(progress.folder, |_| NetworkTrap::open(ports.trap))?
     };
     sink.stage(progress.launch, LaunchStage::Measuring)?;
     let devices = DeviceWatch::start(block.host, block.marker, progress.folder);
@@ -156,16 +196,7 @@ pub(super) fn run_and_measure(
         write_json(&progress.folder.join(evidence::LIVE_PROOF), proof)?;
     }
     let unmodified = files.verify_unmodified().map_err(RunBlockError::Prepare)?;
-    let wall_ms = millis(seen.wall).unwrap_or_else(|| whole_millis(0));
-    let record = ScriptSeen {
-        commit: files.commit.clone(),
-        files: files.digest.clone(),
-        count: files.count(),
-        wall_ms,
-        processor_ms: whole_millis(seen.processor_ms),
-        bars: seen.bars,
-    };
-    if let Err(failure) = write_seen(progress, &record)? {
+    if let Err(failure) = write_seen(progress, &record(&files, seen))? {
         return Ok(Err(failure));
     }
     let asked = trap.asked();

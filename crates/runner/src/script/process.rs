@@ -20,7 +20,7 @@ use super::unproven;
 use crate::block::RunBlockError;
 use crate::host::engine_host::{Berth, Keeper};
 use crate::host::guard::{GuardGoneError, Report};
-use crate::host::process_table;
+use crate::host::process_table::{self, ProcessInfo};
 use crate::launch::millis;
 use crate::live;
 use crate::log_evidence::telling_lines;
@@ -183,10 +183,8 @@ impl Watch<'_, '_> {
             Err(failure) if self.begun.elapsed() < BEGIN && self.seen.proof.is_none() => self.refusal = Some(failure),
             Err(failure) => return Err(failure),
         }
-        let outside = match self.run.allow_network {
-            true => Vec::new(),
-            false => process_table::outside_connections(keeper.root(), &processes),
-        };
+        let among: &[ProcessInfo] = if self.run.allow_network { &[] } else { &processes };
+        let outside = process_table::outside_connections(keeper.root(), among);
         if outside.is_empty() {
             return Ok(());
         }
