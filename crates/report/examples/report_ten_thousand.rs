@@ -3,6 +3,7 @@
 #[path = "../tests/report/sample.rs"]
 #[expect(
     dead_code,
+    unused_imports,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "it is test code, of which this uses a part"

@@ -20,7 +20,6 @@ use isobench_schema::verdict::{
     ArmJudgement, BlockCounts, BlockDifference, BlockValue, CheckEffect, Contrast, CountedFailure, Judgement,
     LaunchCheck, Standing, TaskJudgement, Unlike, Verdict,
 };
-use isobench_schema::workload::Workload;
 
 pub(crate) use planned::plan;
 
