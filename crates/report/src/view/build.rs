@@ -89,7 +89,7 @@ fn task_view(task: &TaskJudgement, planned: Option<&PlannedTask>) -> TaskView {
         id: task.id.to_string(),
         title: task.title.as_deref().map(clean),
         standing: StandingWord::of(task.standing),
-        headline: headline(&contrasts),
+        headline: headline(&contrasts) + by_word(task),
         metric: task.metric.to_string(),
         unit: task.metric.unit(),
         direction: words::direction(task.direction),
@@ -134,6 +134,11 @@ fn headline(contrasts: &[ContrastView]) -> String {
         parts.push(format!("agents: {}", Verdict::ALL.iter().filter_map(tally).collect::<Vec<_>>().join(", ")));
     }
     if parts.is_empty() { "nothing was compared".to_owned() } else { parts.join("; ") }
+}
+
+/// Returns what follows a task's headline if a person's word lets measurements count that broke a check.
+fn by_word(task: &TaskJudgement) -> &'static str {
+    if task.confirmations.is_empty() { "" } else { "; by a person's word ‡" }
 }
 
 fn blocks(task: &TaskJudgement) -> String {

@@ -56,7 +56,7 @@ pub(super) fn view(judgement: &Judgement) -> Option<SuiteView> {
     let tables = [headlines(suite), rates(suite), outcomes(suite), claims(suite), differing(suite), rules(suite)];
     let tables = tables.into_iter().chain(suite.ranks.iter().flat_map(ranks)).chain([side_by_side(suite)]);
     Some(SuiteView {
-        lead: lead(suite),
+        lead: lead(suite).into_iter().chain(by_word(judgement)).collect(),
         tables: tables.filter(|table| !table.rows.is_empty()).collect(),
         forests: suite.headlines.iter().map(|headline| forest(judgement, headline)).collect(),
     })
@@ -401,6 +401,28 @@ fn forest(judgement: &Judgement, headline: &Headline) -> Forest {
     }
 }
 
+/// Returns the mark of a contrast that counts by a person's word.
+fn mark(task: &TaskJudgement, contrast: &Contrast) -> &'static str {
+    let arms = [&contrast.of, &contrast.against];
+    if task.confirmations.iter().any(|confirmation| arms.contains(&&confirmation.arm)) { " ‡" } else { "" }
+}
+
+/// Returns the sentence that names the tasks which count by a person's word, if there are any.
+fn by_word(judgement: &Judgement) -> Option<String> {
+    let tasks: Vec<&TaskJudgement> = judgement.tasks.iter().filter(|task| !task.confirmations.is_empty()).collect();
+    let shown = tasks.iter().take(NAMED).map(|task| task.id.to_string()).collect::<Vec<_>>().join(", ");
+    let more = match tasks.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        number => format!(" and {number} more"),
+    };
+    (!tasks.is_empty()).then(|| {
+        format!(
+            "Measurements of {} that broke a check count by a person's word (‡): {shown}{more}.",
+            counted(u32::try_from(tasks.len()).unwrap_or(u32::MAX), "task")
+        )
+    })
+}
+
 fn forest_row(task: &TaskJudgement, contrast: &Contrast) -> Option<ForestRow> {
     let estimate = contrast.estimate.filter(|estimate| estimate.is_finite() && contrast.p.is_some())?;
     let interval = contrast.low.zip(contrast.high).filter(|(low, high)| low.is_finite() && high.is_finite());
@@ -418,7 +440,7 @@ fn forest_row(task: &TaskJudgement, contrast: &Contrast) -> Option<ForestRow> {
         estimate,
         interval,
         margin: task.margin.max(0.0).ln_1p(),
-        text: format!("{}{ends}", number::speedup(estimate.exp(), decimals)),
+        text: format!("{}{ends}{}", number::speedup(estimate.exp(), decimals), mark(task, contrast)),
     })
 }
 

@@ -3,6 +3,7 @@
 use isobench_report::terminal::{self, Style};
 use isobench_report::view::view;
 use isobench_report::{csv, explain, html, json, markdown, svg};
+use isobench_schema::ids::ArmId;
 use isobench_schema::verdict::{Contrast, LookDecision, LookResult};
 
 use crate::{sample, suite_sample};
@@ -49,6 +50,27 @@ fn a_suite_is_in_the_page_the_contract_and_the_csv() {
     let csv = csv::contrasts(&judgement);
     assert!(csv.lines().next().unwrap().ends_with("reason,overall_p,holm_p,benjamini_hochberg_p,confirmed"));
     assert!(csv.lines().nth(1).unwrap().ends_with(",0.001,0.01,0.004,"), "{csv}");
+}
+
+#[test]
+fn what_counts_by_a_persons_word_is_marked_where_tasks_are_told_together() {
+    let mut judgement = suite_sample::suite(3);
+    let plain = view(&judgement, None);
+    let task = &mut judgement.tasks[1];
+    let human: ArmId = "human".parse().unwrap();
+    task.confirmations = vec![sample::confirmation(&task.id, human, "the kernel is that fast")];
+    let id = task.id.to_string();
+    let marked = view(&judgement, None);
+    let lead = marked.suite.as_ref().unwrap().lead.last().unwrap().clone();
+    assert_eq!(lead, format!("Measurements of 1 task that broke a check count by a person's word (‡): {id}."));
+    assert!(marked.tasks[1].headline.ends_with("; by a person's word ‡"), "{}", marked.tasks[1].headline);
+    let rows = |view: &isobench_report::view::View| -> Vec<(String, bool)> {
+        let forest = view.suite.as_ref().unwrap().forests.iter().find(|forest| forest.of == "human").unwrap();
+        forest.rows.iter().map(|row| (row.task.clone(), row.text.ends_with(" ‡"))).collect()
+    };
+    assert!(rows(&plain).iter().all(|(_, is_marked)| !is_marked));
+    assert!(rows(&marked).iter().all(|(task, is_marked)| *is_marked == (*task == id)), "{:?}", rows(&marked));
+    assert!(terminal::judgement(&marked, Style { width: 120, color: false }).contains('‡'));
 }
 
 #[test]
