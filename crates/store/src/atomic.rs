@@ -86,11 +86,22 @@ pub fn write_named(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 pub(crate) fn plain_file(path: &Path) -> Result<PathBuf, StoreError> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     let target = if is_link { path.canonicalize().map_err(StoreError::on("follow", path))? } else { path.to_owned() };
-    if fs::metadata(&target).is_ok_and(|found| !found.is_file()) {
-        let why = io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file");
-        return Err(StoreError::new("use", path, why));
-    }
+    check_plain(&target).map_err(|source| StoreError::new("use", path, source))?;
     Ok(target)
+}
+
+/// Refuses what is there and is no plain file: opening a pipe would wait for whoever writes to it.
+fn check_plain(path: &Path) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
+    }
+    Ok(())
+}
+
+/// Opens a plain file to be read.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+    check_plain(path)?;
+    File::open(path)
 }
 
 /// As [`write_atomically`], with what `write` writes.
@@ -215,7 +226,7 @@ pub(crate) fn names(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 
 /// Returns a whole file's bytes, or `None` if it isn't there.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    match fs::read(path) {
+    match check_plain(path).and_then(|()| fs::read(path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         other => other.map(Some).map_err(StoreError::on("read", path)),
     }
@@ -231,6 +242,16 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipe_is_refused_without_waiting_for_its_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("events.jsonl");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+        assert_eq!(open_plain(&pipe).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert!(read_if_there(&pipe).unwrap_err().to_string().contains("events.jsonl"));
+        assert!(plain_file(&pipe).is_err());
+    }
 
     #[test]
     fn a_file_is_replaced_whole_and_nothing_else_is_left() {

@@ -9,7 +9,7 @@ use isobench_schema::event::{Event, EventKind, EventLogHeader};
 use isobench_schema::format::{self, ReadFormatError};
 use isobench_schema::units::Millis;
 
-use crate::atomic::{StoreError, write_atomically};
+use crate::atomic::{StoreError, open_plain, write_atomically};
 use crate::attempts::{AttemptError, Attempts};
 
 /// Why an event log can't be read.
@@ -93,7 +93,7 @@ pub struct Events {
 
 impl Events {
     pub(crate) fn open(path: &Path) -> Result<Self, ReadEventsError> {
-        let file = File::open(path).map_err(StoreError::on("read", path))?;
+        let file = open_plain(path).map_err(StoreError::on("read", path))?;
         let mut input = BufReader::with_capacity(1 << 16, file);
         let mut buffer = Vec::new();
         input.read_until(b'\n', &mut buffer).map_err(StoreError::on("read", path))?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::atomic::StoreError;
+use crate::atomic::{StoreError, open_plain};
 use crate::layout;
 
 /// How long to wait for a lock: a process that was just killed holds it until its last system call has ended.
@@ -87,7 +87,7 @@ impl Lock {
 /// Returns an error if the lock's file can't be used.
 pub fn is_locked(dir: &Path) -> Result<bool, StoreError> {
     let path = dir.join(layout::LOCK);
-    let file = match File::open(&path) {
+    let file = match open_plain(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         other => other.map_err(StoreError::on("read", &path))?,
     };
