@@ -18,7 +18,8 @@ pub(crate) struct ContainerArgs {
     /// Run engines as bare processes, or each in a container of its own, which lets agent patches run.
     #[arg(long, value_enum, default_value_t)]
     isolation: IsolationArg,
-    /// Make the containers of this image, which must be on this machine; the plan pins its digest.
+    /// Make the containers of this image, which must be on this machine; the plan pins its digest. Tasks that bring images of
+    /// their own don't need it.
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
     /// Give each container so much memory and no swap, such as `32GiB`.
@@ -39,6 +40,15 @@ pub(crate) struct ContainerArgs {
     /// Allow the system calls of this profile, as Docker reads it, in the place of the daemon's own.
     #[arg(long, value_name = "FILE")]
     container_seccomp: Option<PathBuf>,
+}
+
+/// Whether tasks bring the images that their engines run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BroughtImages {
+    /// None does.
+    None,
+    /// Some do.
+    Some,
 }
 
 /// Processes and threads of a container unless it is said: more than engines have, fewer than a machine bears.
@@ -88,7 +98,7 @@ impl ContainerArgs {
     ///
     /// # Errors
     /// Returns an error if the arguments contradict each other, no daemon answers, or the image isn't there.
-    pub(crate) fn meant(&self) -> Result<Option<ContainerSpec>, CommandError> {
+    pub(crate) fn meant(&self, brought: BroughtImages) -> Result<Option<ContainerSpec>, CommandError> {
         match (self.isolation, &self.image) {
             (IsolationArg::None, None) if self.says_nothing() => Ok(None),
             (IsolationArg::None, _) => {
@@ -96,11 +106,13 @@ impl ContainerArgs {
                     "`--image` and `--container-..` are for containers, and engines would run as bare processes";
                 Err(CommandError::new(Exit::Usage, message).hint("give `--isolation container` as well"))
             }
+            (IsolationArg::Container, None) if brought == BroughtImages::Some => self.spec(None).map(Some),
             (IsolationArg::Container, None) => {
-                let message = "`--isolation container` needs the image that containers are made of";
+                let message =
+                    "`--isolation container` needs the image that containers are made of, as no task brings one";
                 Err(CommandError::new(Exit::Usage, message).hint("name one of `docker images` with `--image IMAGE`"))
             }
-            (IsolationArg::Container, Some(image)) => self.spec(image).map(Some),
+            (IsolationArg::Container, Some(image)) => self.spec(Some(image)).map(Some),
         }
     }
 
@@ -112,17 +124,20 @@ impl ContainerArgs {
             && self.container_seccomp.is_none()
     }
 
-    fn spec(&self, image: &str) -> Result<ContainerSpec, CommandError> {
+    fn spec(&self, image: Option<&str>) -> Result<ContainerSpec, CommandError> {
         let seccomp = self.container_seccomp.as_ref().map(|path| {
             std::fs::read_to_string(path)
                 .map_err(|error| CommandError::new(Exit::Usage, format!("cannot read `{}`: {error}", path.display())))
         });
         let seccomp = seccomp.transpose()?;
-        let found = container::ask(async { Daemon::connect().await?.image(image).await });
-        let (image, _) = found.map_err(|error| {
-            let next = next_step(&error);
-            CommandError::from_error(Exit::Machine, error).hint(next)
-        })?;
+        let found = image.map(|image| {
+            let found = container::ask(async { Daemon::connect().await?.image(image).await });
+            found.map(|(image, _)| image).map_err(|error| {
+                let next = next_step(&error);
+                CommandError::from_error(Exit::Machine, error).hint(next)
+            })
+        });
+        let image = found.transpose()?;
         let limits = ContainerLimits {
             memory_bytes: self.container_memory,
             processors: self.container_processors.clone(),
@@ -178,7 +193,8 @@ mod tests {
     #[test]
     fn an_image_without_containers_is_a_mistake() {
         let with = |isolation, image: Option<&str>| {
-            ContainerArgs { isolation, image: image.map(str::to_owned), ..ContainerArgs::default() }.meant()
+            ContainerArgs { isolation, image: image.map(str::to_owned), ..ContainerArgs::default() }
+                .meant(BroughtImages::None)
         };
         assert_eq!(with(IsolationArg::None, None).unwrap(), None);
         for mistake in [with(IsolationArg::None, Some("base")), with(IsolationArg::Container, None)] {

@@ -1,6 +1,7 @@
 //! What a plan must know of the world: the machine, the revisions, the inputs.
 
 mod commits;
+mod images_here;
 mod inputs_on_hub;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::terminal::Terminal;
 
 pub(crate) use commits::Clones;
+pub(crate) use images_here::gather_images;
 
 /// How long one git command may take; a large repository that is mirrored for the first time is the longest.
 const PATIENCE: Duration = Duration::from_secs(3600);

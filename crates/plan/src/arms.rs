@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use isobench_schema::environment::{EnvironmentSpec, Patch, Python, Rung, Source, Venv};
+use isobench_schema::facts::Facts;
 use isobench_schema::ids::{AgentName, ArmId, CommitId, EnvironmentId};
 use isobench_schema::plan::{PlannedArm, PlannedContrast};
 use isobench_schema::script::ScriptOf;
 use isobench_schema::task::Task;
 use isobench_schema::workload::Workload;
+
+use crate::image_names;
 
 /// The commits that a task's arms are made of. A revision that no arm needs is absent.
 #[derive(Debug, Clone, Default)]
@@ -42,8 +45,8 @@ pub(crate) struct Arms {
 
 /// Returns the arms with their environments: the same recipe for each, and nothing but commit and patch differs.
 ///
-/// An arm whose commit is absent is left out; the caller has excluded it.
-pub(crate) fn build(task: &Task, arms: &[ArmId], commits: &Commits) -> Result<Arms, serde_json::Error> {
+/// An arm whose commit or image is absent is left out; the caller has excluded it.
+pub(crate) fn build(task: &Task, arms: &[ArmId], commits: &Commits, facts: &Facts) -> Result<Arms, serde_json::Error> {
     let mut built = Arms::default();
     for arm in arms {
         let commit = match arm {
@@ -57,7 +60,8 @@ pub(crate) fn build(task: &Task, arms: &[ArmId], commits: &Commits) -> Result<Ar
             patch: patch(task, arm).cloned(),
             allow_binary_patch: task.environment.allow_binary_patch,
         };
-        let mut spec = environment(task, source);
+        let Ok(python) = image_names::pin(task, arm, commits, facts) else { continue };
+        let mut spec = environment(task, source, &python);
         if let Some(rung) = commits.rungs.get(arm) {
             spec.rung = *rung;
         }
@@ -68,14 +72,19 @@ pub(crate) fn build(task: &Task, arms: &[ArmId], commits: &Commits) -> Result<Ar
     Ok(built)
 }
 
-fn environment(task: &Task, source: Source) -> EnvironmentSpec {
+fn environment(task: &Task, source: Source, python: &Python) -> EnvironmentSpec {
     let recipe = &task.environment;
     let commit = source.commit.clone();
+    let rung = match &recipe.overlay {
+        Some(_) if image_names::is_of_commit(&recipe.python) => Rung::Image,
+        Some(_) => Rung::Overlay,
+        None => Rung::Source,
+    };
     EnvironmentSpec {
         engine: task.engine,
-        rung: if recipe.overlay.is_some() { Rung::Overlay } else { Rung::Source },
+        rung,
         source,
-        python: of_commit(&recipe.python, &commit),
+        python: of_commit(python, &commit),
         overlay: recipe.overlay.clone(),
         native: recipe.native.clone(),
         build: recipe.build.clone(),

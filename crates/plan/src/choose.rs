@@ -172,7 +172,7 @@ fn not_chosen(task: &TaskId, message: String) -> Exclusion {
 }
 
 /// Returns the tasks that a choice runs, with their arms.
-fn chosen<'d>(dataset: &'d Dataset, choice: &'d Choice) -> impl Iterator<Item = (&'d Task, Vec<ArmId>)> {
+pub(crate) fn chosen<'d>(dataset: &'d Dataset, choice: &'d Choice) -> impl Iterator<Item = (&'d Task, Vec<ArmId>)> {
     let mut selector = Selector::new(choice);
     dataset.tasks.iter().filter_map(move |task| match selector.select(task) {
         Selection::Run(arms) => Some((task, arms)),

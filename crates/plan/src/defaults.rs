@@ -38,6 +38,9 @@ pub const LATENCY_CONCURRENCY: u32 = 1;
 /// Folders of the tree that come first on Python's search path.
 pub const PYTHON_PATH: &str = ".";
 
+/// The interpreter of an image.
+pub const IMAGE_PYTHON: &str = "python3";
+
 /// The path that answers 200 when the engine is ready.
 pub const HEALTH: &str = "/health";
 

@@ -8,13 +8,13 @@ use isobench_schema::script::Script;
 use isobench_schema::task::Task;
 
 use crate::arms::Commits;
-use crate::defaults;
+use crate::{defaults, image_names};
 
 /// Returns the deviations that a task's own values are. An overlay of native files that are known to be the revision's own is
-/// none.
+/// none; whether an image is of the revision that its name says is proven before each launch.
 pub(crate) fn of_task(task: &Task, design: &Design, commits: &Commits) -> Vec<Deviation> {
     let mut packages = of_packages(task);
-    if commits.are_native_files_exact() {
+    if commits.are_native_files_exact() || image_names::is_of_commit(&task.environment.python) {
         packages.retain(|deviation| deviation.kind != DeviationKind::ReleaseOverlay);
     }
     [of_script(task), of_design(design), packages, of_trust(task), of_output(task)].concat()

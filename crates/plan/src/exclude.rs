@@ -68,8 +68,24 @@ pub(crate) fn tools(task: &Task, host: &Host) -> Option<Why> {
         Python::Venv(_) if lacks("uv") && lacks("python3") => {
             missing("`uv` or `python3`, and neither is on this machine")
         }
-        Python::Absent | Python::System | Python::Venv(_) => None,
+        Python::Absent | Python::System | Python::Venv(_) | Python::Image(_) => None,
     }
+}
+
+/// Returns why engines that run on an image can't: without containers there is nothing to run it.
+pub(crate) fn containers(task: &Task, options: &PlanOptions) -> Option<Why> {
+    let is_image = matches!(task.environment.python, Python::Image(_));
+    let message = match &options.container {
+        None if is_image => format!(
+            "task `{}` runs in images, and engines would run as bare processes; give `--isolation container`",
+            task.id
+        ),
+        Some(container) if !is_image && container.image.is_none() => {
+            format!("task `{}` names no image, and its engine would run in a container; give `--image IMAGE`", task.id)
+        }
+        None | Some(_) => return None,
+    };
+    Some((ExclusionReason::IsolationMissing, message))
 }
 
 /// Returns the digests of a task's inputs by path, or why one is missing.

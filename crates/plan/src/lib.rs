@@ -11,6 +11,7 @@ pub mod cost;
 pub mod dataset;
 pub mod defaults;
 pub mod estimate;
+pub mod image_names;
 pub mod images;
 pub mod inputs;
 pub mod intake;

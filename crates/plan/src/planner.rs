@@ -23,7 +23,7 @@ use crate::choose::{self, Choice, ChooseError, Selection, Selector};
 use crate::dataset::Dataset;
 use crate::knowledge::Knowledge;
 use crate::statistics::Statistics;
-use crate::{age, defaults, deviations, estimate, exclude, inputs};
+use crate::{age, defaults, deviations, estimate, exclude, image_names, inputs};
 
 /// What a plan is made with, besides the dataset and the facts.
 #[derive(Debug, Clone, PartialEq)]
@@ -278,8 +278,10 @@ impl Planning<'_> {
         }) else {
             return Ok(None);
         };
+        let (arms, left) = image_names::available(task, arms, &commits, self.facts);
+        self.exclusions.extend(left);
         let not_run = if self.options.baseline_against_itself { Vec::new() } else { arms::not_run(task, chosen) };
-        let built = arms::build(task, &arms, &commits)
+        let built = arms::build(task, &arms, &commits, self.facts)
             .map_err(|source| PlanError::Serialise { what: format!("an environment of task `{id}`"), source })?;
         if built.arms.is_empty() {
             if self.exclusions.iter().all(|exclusion| exclusion.reason == ExclusionReason::NotChosen) {
@@ -299,6 +301,7 @@ impl Planning<'_> {
     fn cannot(&self) -> Option<exclude::Why> {
         let (task, host) = (self.task, &self.facts.host);
         let machine = exclude::machine(task, host).or_else(|| exclude::tools(task, host));
+        let machine = machine.or_else(|| exclude::containers(task, self.options));
         machine.or_else(|| age::options(task, self.facts).filter(|_| self.known.is_none()))
     }
 

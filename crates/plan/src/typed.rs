@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use isobench_schema::environment::{EngineKind, NativeBuild, PackageAlias, Patch, Python, Venv};
-use isobench_schema::ids::{AgentName, InvalidIdError, Moment, Revision, TaskId};
+use isobench_schema::environment::{EngineKind, ImagePython, NativeBuild, PackageAlias, Patch, Python, Venv};
+use isobench_schema::ids::{AgentName, CommitId, InvalidIdError, Moment, Revision, TaskId};
 use isobench_schema::input::TaskInputs;
 use isobench_schema::measurement::{Direction, MetricName};
 use isobench_schema::task::{
@@ -14,7 +14,7 @@ use isobench_schema::units::Seconds;
 use crate::dataset::Files;
 use crate::node::{Node, NodeValue};
 use crate::shape::Finding;
-use crate::{checks, defaults, nearest, paths, shape, typed_inputs, typed_workload};
+use crate::{checks, defaults, image_names, nearest, paths, shape, typed_inputs, typed_workload};
 
 /// Where a task stands, which decides what its paths mean.
 #[derive(Clone, Copy)]
@@ -227,7 +227,7 @@ fn environment(draft: &mut Draft<'_>) -> TaskEnvironment {
     let python_path = match (draft.root.at("environment.python-path"), &python) {
         (Some(node), _) => texts(node),
         (None, Python::Absent) => Vec::new(),
-        (None, Python::System | Python::Venv(_)) => vec![defaults::PYTHON_PATH.to_owned()],
+        (None, Python::System | Python::Venv(_) | Python::Image(_)) => vec![defaults::PYTHON_PATH.to_owned()],
     };
     TaskEnvironment {
         python,
@@ -280,6 +280,14 @@ const VENV_KEYS: [&str; 8] = [
 
 fn python(draft: &mut Draft<'_>) -> Python {
     let kind = draft.text("environment.python");
+    if draft.root.at("environment.image").is_some() {
+        return image(draft);
+    }
+    for path in ["environment.baseline-image", "environment.image-python"] {
+        if draft.root.at(path).is_some() {
+            draft.fault(path, format!("`{path}` needs `environment.image`"));
+        }
+    }
     if kind != Some("venv") {
         for path in VENV_KEYS.into_iter().filter(|path| draft.root.at(path).is_some()) {
             draft.fault(path, format!("`{path}` needs `environment.python = \"venv\"`"));
@@ -298,6 +306,30 @@ fn python(draft: &mut Draft<'_>) -> Python {
         exclude_newer: draft.name("environment.exclude-newer", Moment::new),
         aliases: aliases.iter().filter_map(alias).collect(),
         stub_modules: Vec::new(),
+    })
+}
+
+/// Returns the Python of an image: what is installed there is what the engine gets.
+fn image(draft: &mut Draft<'_>) -> Python {
+    let others = ["environment.python", "environment.native", "environment.build"];
+    let others = others.into_iter().chain(VENV_KEYS.into_iter().filter(|path| *path != "environment.overlay"));
+    for path in others.filter(|path| draft.root.at(path).is_some()) {
+        draft.fault(path, format!("`{path}` has no use with `environment.image`, to which nothing is added"));
+    }
+    let any = CommitId::new("0".repeat(40)).expect("40 digits are a commit id");
+    for path in ["environment.image", "environment.baseline-image"] {
+        if let Some(Err(placeholder)) = draft.text(path).map(|template| image_names::fill(template, &any)) {
+            let message = format!(
+                "`{path}` has `{{{placeholder}}}`, which isn't `{{commit}}` or `{{commitN}}` with N from 7 to 40"
+            );
+            draft.fault(path, message);
+        }
+    }
+    Python::Image(ImagePython {
+        image: draft.text("environment.image").unwrap_or_default().to_owned(),
+        baseline_image: draft.text("environment.baseline-image").map(str::to_owned),
+        program: draft.text("environment.image-python").unwrap_or(defaults::IMAGE_PYTHON).to_owned(),
+        pinned: None,
     })
 }
 

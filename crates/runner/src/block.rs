@@ -106,6 +106,9 @@ pub enum RunBlockError {
     /// The block asks for containers, but doesn't say of what.
     #[error("the block asks for isolation by containers and names no image")]
     ImageMissing,
+    /// The environment of an arm comes from an image, and no container is asked for.
+    #[error("the block's environments come from images, and it doesn't ask for containers")]
+    ContainersMissing,
     /// An engine can't be ended and would disturb every later launch.
     #[error("processes of the engine can't be ended: {processes}")]
     Unkillable {
@@ -129,6 +132,7 @@ impl RunBlockError {
             | Self::Container(_)
             | Self::ContainerNetwork(_)
             | Self::ImageMissing
+            | Self::ContainersMissing
             | Self::Unkillable { .. } => false,
         }
     }
@@ -323,13 +327,15 @@ pub fn sweep_tmp(marker: &str) {
 
 /// Returns where the engines of a block run.
 fn engine_host(spec: &BlockSpec, context: &BlockContext<'_>) -> Result<Box<dyn EngineHost>, RunBlockError> {
+    let own: Vec<_> = spec.launches.iter().filter_map(|launch| launch.environment.python.image()).collect();
     match (spec.isolation, &spec.container) {
+        (Isolation::None, _) if !own.is_empty() => Err(RunBlockError::ContainersMissing),
         (Isolation::None, _) => Ok(Box::new(ProcessHost::new(context.program))),
         (Isolation::Container, None) => Err(RunBlockError::ImageMissing),
         (Isolation::Container, Some(container)) => {
             let network = if spec.server.allow_network { Network::Default } else { Network::None };
             let gpus = if context.host.devices.is_empty() { Devices::None } else { Devices::AllGpus };
-            let asked = Asked { container, network, devices: Devices::of(&container.devices, gpus) };
+            let asked = Asked { container, own, network, devices: Devices::of(&container.devices, gpus) };
             Ok(Box::new(ContainerHost::open(&asked, context.program, context.marker)?))
         }
     }

@@ -10,6 +10,7 @@ mod build;
 pub(crate) mod cache;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod image;
 mod known;
 pub(crate) mod lock;
 mod manifest;
@@ -39,6 +40,7 @@ use crate::host::reaper::{Reaper, UnkillableError};
 use crate::sink::SinkError;
 
 pub use cache::evict;
+pub use image::{CopiedPackage, ImageRecord};
 pub use known::{KnownTrees, prepare_known};
 pub use manifest::{Entry, Manifest, OverlayNote};
 pub(crate) use manifest::{differences, scan, scan_again};

@@ -184,11 +184,12 @@ fn prepare_and_measure(context: &LaunchContext<'_>, progress: &mut Progress<'_>,
         Err(failure) => return Ok(Err(failure)),
     };
     prepared.note_use(&context.spec.run);
-    progress.packages = prepared.packages().to_vec();
+    progress.packages = prepared.compared_packages();
     let proven = proof::prove_static(&prepared, &context.planned.environment, &prepare);
     let proven = proven.map_err(RunBlockError::Prepare)?.and_then(|proven| {
         let recipes = environment::recipes::prove(&context.spec.recipes, &prepared)?;
-        Ok(StaticProof { recipes, image: context.engines.image().cloned(), ..proven })
+        let image = context.engines.image(context.planned.environment.python.image()).cloned();
+        Ok(StaticProof { recipes, image, ..proven })
     });
     let proven = match proven {
         Ok(proven) => proven,
@@ -306,6 +307,7 @@ fn serve_and_measure(
         lifetime: lifetime(&spec.limits),
         reads: reads(context, arm.prepared),
         writes: own_folders,
+        image: context.planned.environment.python.image().cloned(),
     };
     let berth = match engines.berth(launch)? {
         Ok(berth) => berth,
@@ -400,7 +402,7 @@ fn variables(
 ) -> Result<BTreeMap<String, String>, String> {
     let spec = context.spec;
     let mut given = clean_environment(&progress.folder.join("home"), progress.tmp);
-    for (name, value) in context.engines.variables() {
+    for (name, value) in context.engines.variables(context.planned.environment.python.image()) {
         given.insert(name, value.into());
     }
     arm.prepared.add_to(&mut given, &progress.folder.join("caches"));

@@ -8,8 +8,9 @@ use crate::ids::Digest;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContainerSpec {
-    /// The image.
-    pub image: ImageFacts,
+    /// The image of every engine whose environment doesn't come from an image of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageFacts>,
     /// The bounds of what each container may use.
     pub limits: ContainerLimits,
     /// Devices by their CDI names, such as `nvidia.com/gpu=all`. Without any, all of the machine's GPUs are asked for if it

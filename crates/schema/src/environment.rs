@@ -166,6 +166,34 @@ pub enum Python {
     System,
     /// A virtual environment of its own, shared by the arms whose packages are equal.
     Venv(Venv),
+    /// That of an image, with its packages: the engine runs in a container of it.
+    Image(ImagePython),
+}
+
+impl Python {
+    /// Returns the image that a plan has pinned, if the engine runs on one's Python.
+    pub fn image(&self) -> Option<&ImageFacts> {
+        match self {
+            Self::Image(image) => image.pinned.as_ref(),
+            Self::Absent | Self::System | Self::Venv(_) => None,
+        }
+    }
+}
+
+/// The Python of an image, with what is installed there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImagePython {
+    /// The image's name. In a task, `{commit}` stands for each arm's commit and `{commitN}` for its first N digits.
+    pub image: String,
+    /// The name of the baseline's and the agents' image, where it is made otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_image: Option<String>,
+    /// The interpreter in the image: a path, or a name that is looked up on the image's search path.
+    pub program: String,
+    /// The image that stood under the name when the plan was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<ImageFacts>,
 }
 
 /// A virtual environment's packages.

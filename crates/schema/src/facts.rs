@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::assessment::RevisionFacts;
+use crate::container;
 use crate::failure::Failure;
 use crate::format::Stored;
 use crate::ids::CommitId;
@@ -65,6 +66,22 @@ pub enum ResolvedRevision {
     },
 }
 
+/// An image looked up on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum FoundImage {
+    /// It is there.
+    Found {
+        /// The image.
+        image: container::ImageFacts,
+    },
+    /// It can't be had.
+    Missing {
+        /// Why, in one sentence without a full stop.
+        reason: String,
+    },
+}
+
 /// What is known of the world.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,6 +105,9 @@ pub struct Facts {
     /// Repositories of a hub that tasks name, as `KIND OWNER/NAME@REVISION`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hub: BTreeMap<String, FoundInput>,
+    /// What the daemon of containers has under the names of images that tasks ask for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment_images: BTreeMap<String, FoundImage>,
 }
 
 impl Stored for Facts {

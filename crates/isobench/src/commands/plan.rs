@@ -14,10 +14,12 @@ use isobench_plan::setting::Setting;
 use isobench_report::{html, markdown, terminal as report};
 use isobench_runner::inputs::{Hub, HubSettings};
 use isobench_schema::assessment::Standing;
+use isobench_schema::environment::Python;
 use isobench_schema::facts::Facts;
 use isobench_schema::format;
 use isobench_schema::ids::TaskId;
 use isobench_schema::plan::Plan;
+use isobench_schema::task::Task;
 use isobench_schema::workload::WorkloadKind;
 use isobench_store::{StoreError, layout, write_together};
 
@@ -25,6 +27,7 @@ use serde_json::json;
 
 use super::{Context, images, plan_for};
 use crate::args::{ChoiceArgs, KindArg, PlanArgs, PlanFormatArg};
+use crate::container_args::BroughtImages;
 use crate::dataset_files::{self, OpenDatasetError};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::facts::{self, Clones, Where};
@@ -96,13 +99,19 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
     if let Some(repository) = &args.commits.images {
         facts.images = Some(images::facts(repository, &args.commits.naming, (&dataset, &facts), context)?);
     }
+    let brings_images = |task: &Task| matches!(task.environment.python, Python::Image(_));
+    let images = if dataset.tasks.iter().any(brings_images) { BroughtImages::Some } else { BroughtImages::None };
+    let container = args.containers.meant(images)?;
+    if container.is_some() {
+        facts::gather_images(&dataset, &choice, context.terminal, &mut facts)?;
+    }
     let commits = plan_for::options(&args.commits, &mut facts)?;
     let options = PlanOptions {
         seed: args.seed,
         choice,
         allow_unisolated: args.allow_unisolated,
         planner_version: env!("CARGO_PKG_VERSION").to_owned(),
-        container: args.containers.meant()?,
+        container,
         baseline_against_itself: args.against_itself,
         commits,
         design: args.design.options(),

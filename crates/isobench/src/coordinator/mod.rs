@@ -233,9 +233,10 @@ fn run_block(
 pub(crate) fn block_error(error: RunBlockError) -> CommandError {
     let disk_full = error.is_disk_full();
     let exit = match &error {
-        RunBlockError::IsolationMissing { .. } | RunBlockError::ImageMissing | RunBlockError::Workload(_) => {
-            Exit::Usage
-        }
+        RunBlockError::IsolationMissing { .. }
+        | RunBlockError::ImageMissing
+        | RunBlockError::ContainersMissing
+        | RunBlockError::Workload(_) => Exit::Usage,
         RunBlockError::Container(_)
         | RunBlockError::ContainerNetwork(_)
         | RunBlockError::Lease(_)
@@ -253,7 +254,9 @@ pub(crate) fn block_error(error: RunBlockError) -> CommandError {
         RunBlockError::Unkillable { .. } => Some("these processes hold the device; end them by hand before going on"),
         RunBlockError::ContainerNetwork(_) => Some("run isobench as root, whom the kernel allows it"),
         RunBlockError::Container(error) => Some(container_args::next_step(error)),
-        RunBlockError::ImageMissing => Some("make the plan again with `--isolation container --image IMAGE`"),
+        RunBlockError::ImageMissing | RunBlockError::ContainersMissing => {
+            Some("make the plan again with `--isolation container --image IMAGE`")
+        }
         RunBlockError::Sink(_)
         | RunBlockError::Scratch { .. }
         | RunBlockError::Prepare(_)

@@ -31,7 +31,7 @@ pub(super) struct Sources {
 fn pins(environment: Option<&TaskEnvironment>) -> Pins {
     match environment.map(|environment| &environment.python) {
         Some(Python::Venv(venv)) => Pins::read(venv.requirements.iter().chain(&venv.overrides)),
-        Some(Python::Absent | Python::System) | None => Pins::default(),
+        Some(Python::Absent | Python::System | Python::Image(_)) | None => Pins::default(),
     }
 }
 

@@ -202,6 +202,6 @@ fn put(row: &RecipeRow, environment: &mut TaskEnvironment, server: &mut ServerSp
 fn packages(environment: &mut TaskEnvironment) -> Option<&mut Venv> {
     match &mut environment.python {
         Python::Venv(venv) => Some(venv),
-        Python::Absent | Python::System => None,
+        Python::Absent | Python::System | Python::Image(_) => None,
     }
 }

@@ -134,7 +134,7 @@ fn check(case: &Case, baseline: Option<Rung>, human: Option<Rung>, of_agent: Opt
 fn venv(environment: &TaskEnvironment) -> &isobench_schema::environment::Venv {
     match &environment.python {
         Python::Venv(venv) => venv,
-        Python::Absent | Python::System => panic!("no virtual environment"),
+        Python::Absent | Python::System | Python::Image(_) => panic!("no virtual environment"),
     }
 }
 

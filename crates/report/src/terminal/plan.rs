@@ -165,7 +165,7 @@ fn head(out: &mut String, plan: &Plan, style: Style) {
         out.push_str(&style.bold(&line));
         out.push('\n');
     }
-    let image = plan.container.as_ref().map(|container| container.image.name.as_str());
+    let image = plan.container.as_ref().and_then(|container| Some(container.image.as_ref()?.name.as_str()));
     let image = image.map_or_else(String::new, |image| format!(" of `{}`", clean(image)));
     let patches = if plan.isolation == Isolation::Container {
         "agent patches run in it"
@@ -347,6 +347,7 @@ fn environment(spec: &EnvironmentSpec) -> [Cell; 4] {
     let python = match &spec.python {
         Python::Absent => "none".to_owned(),
         Python::System => "the machine's".to_owned(),
+        Python::Image(image) => format!("that of {}", clean(&image.image)),
         Python::Venv(venv) => {
             let packages = u64::try_from(venv.requirements.len() + venv.no_dependencies.len()).unwrap_or(u64::MAX);
             format!("{}, {}", clean(venv.python.as_deref().unwrap_or("python3")), counted(packages, "requirement"))

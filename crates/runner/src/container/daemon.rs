@@ -106,7 +106,7 @@ fn free_mib(folder: &Path) -> Option<u64> {
 }
 
 /// Returns an error's text with those of its causes.
-pub(super) fn with_cause(error: &dyn std::error::Error) -> String {
+pub(crate) fn with_cause(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {

@@ -31,8 +31,10 @@ const LOADER_VARIABLES: &[&str] = &["LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD"]
 /// What the containers of a block are made with.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked<'a> {
-    /// The image and the bounds.
+    /// The bounds, and the image of engines that bring none.
     pub(crate) container: &'a ContainerSpec,
+    /// The images that engines bring.
+    pub(crate) own: Vec<&'a ImageFacts>,
     /// The network.
     pub(crate) network: Network,
     /// The devices.
@@ -47,8 +49,8 @@ pub(crate) struct ContainerHost {
     spec: ContainerSpec,
     network: Network,
     devices: Devices,
-    /// What the image brings along.
-    variables: BTreeMap<String, String>,
+    /// What each image brings along, by its id.
+    variables: BTreeMap<String, BTreeMap<String, String>>,
     init: InitFiles,
     marker: String,
     /// Containers made so far.
@@ -56,19 +58,20 @@ pub(crate) struct ContainerHost {
 }
 
 impl ContainerHost {
-    /// Finds the daemon, and the image that the plan has pinned.
+    /// Finds the daemon, and the images that the plan has pinned.
     ///
     /// # Errors
-    /// Returns an error if no daemon answers, the image isn't there, or it is another one.
+    /// Returns an error if no daemon answers, or an image is neither there nor in its registry, or is another one.
     pub(crate) fn open(asked: &Asked<'_>, program: &Path, marker: &str) -> Result<Self, ContainerError> {
-        let planned = &asked.container.image;
+        let images = asked.container.image.iter().chain(asked.own.iter().copied());
         let (socket, daemon, variables) = ask(async {
             let daemon = Daemon::connect().await?;
             let facts = daemon.facts().await?;
-            let (found, variables) = daemon.image(&planned.id).await?;
-            if found.id != planned.id {
-                let (name, planned) = (planned.name.clone(), planned.id.clone());
-                return Err(ContainerError::OtherImage { name, found: found.id, planned });
+            let mut variables = BTreeMap::new();
+            for planned in images {
+                if !variables.contains_key(&planned.id) {
+                    variables.insert(planned.id.clone(), pinned(&daemon, planned).await?);
+                }
             }
             Ok((daemon.socket().to_owned(), facts, variables))
         })?;
@@ -85,7 +88,7 @@ impl ContainerHost {
         })
     }
 
-    fn options(&self, launch: &EngineLaunch) -> ContainerOptions {
+    fn options(&self, launch: &EngineLaunch, image: &ImageFacts) -> ContainerOptions {
         let mut command = self.init.command.clone();
         command.push(launch.lifetime.as_secs().to_string());
         let mut environment: BTreeMap<String, String> =
@@ -99,7 +102,7 @@ impl ContainerHost {
         in_memory.extend(launch.writes.iter().cloned());
         let user = format!("{}:{}", rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         ContainerOptions {
-            image: self.spec.image.id.clone(),
+            image: image.id.clone(),
             command,
             environment,
             folder: Some(PathBuf::from("/")),
@@ -123,9 +126,27 @@ impl ContainerHost {
     }
 }
 
+/// Returns the variables of the image that the plan has pinned. If it isn't here, it is fetched by the digest that registries
+/// know it by.
+async fn pinned(daemon: &Daemon, planned: &ImageFacts) -> Result<BTreeMap<String, String>, ContainerError> {
+    let found = match (daemon.image(&planned.id).await, planned.repo_digests.first()) {
+        (Err(error), Some(digest)) if error.is_not_found() => {
+            daemon.pull(digest).await?;
+            daemon.image(digest).await
+        }
+        (found, _) => found,
+    };
+    let (found, variables) = found?;
+    if found.id != planned.id {
+        let (name, planned) = (planned.name.clone(), planned.id.clone());
+        return Err(ContainerError::OtherImage { name, found: found.id, planned });
+    }
+    Ok(variables)
+}
+
 impl EngineHost for ContainerHost {
-    fn variables(&self) -> BTreeMap<String, String> {
-        self.variables.clone()
+    fn variables(&self, own: Option<&ImageFacts>) -> BTreeMap<String, String> {
+        self.image(own).and_then(|image| self.variables.get(&image.id)).cloned().unwrap_or_default()
     }
 
     fn ports(&self) -> io::Result<Ports> {
@@ -139,16 +160,17 @@ impl EngineHost for ContainerHost {
         SharedFolders::Own
     }
 
-    fn image(&self) -> Option<&ImageFacts> {
-        Some(&self.spec.image)
+    fn image<'a>(&'a self, own: Option<&'a ImageFacts>) -> Option<&'a ImageFacts> {
+        own.or(self.spec.image.as_ref())
     }
 
     fn berth(&self, launch: EngineLaunch) -> Result<Result<Box<dyn Berth>, Failure>, RunBlockError> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let image = self.image(launch.image.as_ref()).ok_or(RunBlockError::ImageMissing)?;
         let plan = Plan {
             socket: self.socket.clone(),
             name: format!("isobench-{}-{}-{number}", self.marker, std::process::id()),
-            options: self.options(&launch),
+            options: self.options(&launch, image),
             stdout: launch.stdout.clone(),
             stderr: launch.stderr.clone(),
         };

@@ -11,6 +11,7 @@ mod init_files;
 mod keeper;
 mod labels;
 mod limits;
+mod once;
 mod options;
 mod sweep;
 mod work;
@@ -18,8 +19,10 @@ mod work;
 use std::future::Future;
 
 pub use daemon::Daemon;
+pub(crate) use daemon::with_cause;
 pub use error::ContainerError;
 pub(crate) use host::{Asked, ContainerHost};
+pub(crate) use once::Asking;
 pub use options::{ContainerOptions, Devices, Input, Log, Network, RootFiles, Ulimit};
 pub use sweep::{Swept, sweep};
 pub use work::{ContainerState, Executed};

@@ -85,6 +85,9 @@ pub fn evict(prepared: &Prepared) -> Result<(), EnvironmentError> {
     if let Some(venv) = prepared.manifest.venv.as_ref().filter(|venv| !venv.is_unchanged()) {
         discard(&venv.folder)?;
     }
+    if let Some(image) = prepared.manifest.image.as_ref().filter(|image| !image.is_unchanged()) {
+        discard(&image.folder)?;
+    }
     if let Some(native) = &prepared.manifest.native_build {
         native::evict_if_changed(native)?;
     }

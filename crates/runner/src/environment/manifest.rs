@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::EnvironmentError;
+use super::image::ImageRecord;
 use super::native::NativeNote;
 use super::safe_path::to_text;
 use super::venv::VenvRecord;
@@ -88,6 +89,9 @@ pub struct Manifest {
     pub native_build: Option<NativeNote>,
     /// The virtual environment, if there is one.
     pub venv: Option<VenvRecord>,
+    /// The image's Python, if it is on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageRecord>,
 }
 
 impl Stored for Manifest {

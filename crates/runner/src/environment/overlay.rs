@@ -9,8 +9,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use isobench_schema::check::Check;
+use isobench_schema::environment::Rung;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
+use isobench_schema::ids::Digest;
 
+use super::image::ImageRecord;
 use super::manifest::{OverlayNote, digest_file};
 use super::safe_path::{link_stays_inside, relative, to_text};
 use super::share;
@@ -34,6 +37,9 @@ const NATIVE_EXTENSIONS: &[&str] =
 /// Files outside the package that decide how it is compiled.
 const NATIVE_FILES: &[&str] = &["CMakeLists.txt", "setup.py"];
 
+/// The most differing files that a failure carries as evidence.
+const EVIDENCE_LINES: usize = 20;
+
 /// Which files a rule is about.
 enum Rule {
     /// Those with this name.
@@ -55,8 +61,42 @@ impl Rule {
     }
 }
 
+/// Where the native files come from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Origin<'a> {
+    /// A virtual environment.
+    Venv(&'a VenvRecord),
+    /// An image.
+    Image(&'a ImageRecord),
+}
+
+impl Origin<'_> {
+    fn find(&self, package: &str) -> Option<PathBuf> {
+        match self {
+            Self::Venv(venv) => find_installed(venv, package),
+            Self::Image(image) => image.package_folder(package),
+        }
+    }
+
+    fn version_of(&self, package: &str) -> Option<String> {
+        match self {
+            Self::Venv(venv) => version_of(venv, package),
+            Self::Image(image) => image.version(),
+        }
+    }
+
+    fn native_digest(&self, path: &Path) -> Option<&Digest> {
+        match self {
+            Self::Venv(venv) => venv.native_digest(path),
+            Self::Image(image) => image.native_digest(path),
+        }
+    }
+}
+
 /// What to lay where.
 pub(super) struct Overlay<'a> {
+    /// The rung of the ladder: an image of exactly this revision must hold its files.
+    pub(super) rung: Rung,
     /// The package: a folder at the root of the revision's tree and of the installed packages.
     pub(super) package: &'a str,
     /// The revision's tree, patched.
@@ -68,12 +108,12 @@ pub(super) struct Overlay<'a> {
 }
 
 /// Lays the overlay.
-pub(super) fn lay(overlay: &Overlay<'_>, venv: Option<&VenvRecord>) -> Result<OverlayNote, Stop> {
+pub(super) fn lay(overlay: &Overlay<'_>, origin: Option<Origin<'_>>) -> Result<OverlayNote, Stop> {
     let package = overlay.package;
     check_name(package)?;
     check_patch(overlay)?;
-    let Some((venv, installed)) = venv.and_then(|venv| Some((venv, find_installed(venv, package)?))) else {
-        let message = format!("the overlay needs the package `{package}`, which the virtual environment doesn't have");
+    let Some((origin, installed)) = origin.and_then(|origin| Some((origin, origin.find(package)?))) else {
+        let message = format!("the overlay needs the package `{package}`, which its Python doesn't have");
         return Err(Failure::new(FailureStage::Acquire, FailureClass::ToolMissing, message).into());
     };
     let revision = overlay.source.join(package);
@@ -85,7 +125,7 @@ pub(super) fn lay(overlay: &Overlay<'_>, venv: Option<&VenvRecord>) -> Result<Ov
     let ours = list(&revision)?;
     let mut note = OverlayNote {
         package: package.to_owned(),
-        version: version_of(venv, package),
+        version: origin.version_of(package),
         from_revision: ours.len() as u64,
         generated: BTreeMap::new(),
         left_out: Vec::new(),
@@ -105,13 +145,51 @@ pub(super) fn lay(overlay: &Overlay<'_>, venv: Option<&VenvRecord>) -> Result<Ov
         }
         let (from, to) = (installed.join(path), target.join(path));
         put(&from, &to, is_native(path))?;
-        check_native(&from, &to, venv)?;
+        check_native(&from, &to, origin)?;
+    }
+    if overlay.rung == Rung::Image {
+        check_revision(overlay, (&installed, &revision), (&ours, &note.left_out))?;
     }
     for path in &ours {
         put(&revision.join(path), &target.join(path), false)?;
     }
     check_links(&target, overlay.tree)?;
     Ok(note)
+}
+
+/// Checks that the installed package is that of the very revision: each Python file that the patch leaves alone and no build
+/// makes is the same in both.
+fn check_revision(
+    overlay: &Overlay<'_>,
+    (installed, revision): (&Path, &Path),
+    (ours, left_out): (&BTreeSet<PathBuf>, &[String]),
+) -> Result<(), Stop> {
+    let is_free = |path: &Path| overlay.patched.contains(&Path::new(overlay.package).join(path));
+    let mut lines = Vec::new();
+    for path in ours {
+        let is_python = path.extension() == Some(OsStr::new("py"));
+        let place = revision.join(path);
+        if !is_python || is_free(path) || place.is_symlink() || GENERATED.iter().any(|(rule, _)| rule.matches(path)) {
+            continue;
+        }
+        let read = |place: &Path| std::fs::read(place).map_err(EnvironmentError::read(place));
+        let there = installed.join(path);
+        if !there.is_file() {
+            lines.push(format!("not in the image: {}", to_text(path)));
+        } else if read(&place)? != read(&there)? {
+            lines.push(format!("another file in the image: {}", to_text(path)));
+        }
+    }
+    let only_there = left_out.iter().filter(|path| !is_free(Path::new(path)));
+    lines.extend(only_there.map(|path| format!("not in the revision: {path}")));
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let package = overlay.package;
+    let message = format!("the image's `{package}` isn't of the revision: {} Python files differ", lines.len());
+    let lines = lines.iter().take(EVIDENCE_LINES).map(|line| EvidenceLine::new("overlay", None, line));
+    let failure = Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message);
+    Err(failure.breaking(Check::StaticProof).with_evidence(lines).into())
 }
 
 fn check_name(package: &str) -> Result<(), Failure> {
@@ -199,13 +277,13 @@ fn put(from: &Path, to: &Path, share: bool) -> Result<(), EnvironmentError> {
 
 /// Checks that a native library is the one that was installed: its bytes are shared with every other tree, and an engine of
 /// another run may just have written into them.
-fn check_native(from: &Path, to: &Path, venv: &VenvRecord) -> Result<(), Stop> {
+fn check_native(from: &Path, to: &Path, origin: Origin<'_>) -> Result<(), Stop> {
     let metadata = to.symlink_metadata().map_err(EnvironmentError::read(to))?;
     if !metadata.is_file() || !is_native(to) {
         return Ok(());
     }
     let (found, _, _) = digest_file(to)?;
-    if venv.native_digest(from) == Some(&found) {
+    if origin.native_digest(from) == Some(&found) {
         return Ok(());
     }
     let message = format!("the library `{}` isn't what was installed", from.display());

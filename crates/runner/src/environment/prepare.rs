@@ -9,6 +9,7 @@ use isobench_schema::ids::{Digest, EnvironmentId};
 
 use super::build::{self, Commands};
 use super::cache::CacheEntry;
+use super::image::{self, ImageRecord};
 use super::manifest::{Manifest, digest_file, scan, scan_again};
 use super::native::{self, NativeNote};
 use super::overlay;
@@ -41,9 +42,17 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Returns the installed packages of its virtual environment as `name==version`, sorted.
+    /// Returns the installed packages of its virtual environment or its image as `name==version`, sorted.
     pub fn packages(&self) -> &[String] {
-        self.manifest.venv.as_ref().map_or(&[], |venv| venv.packages.as_slice())
+        let of_venv = self.manifest.venv.as_ref().map(|venv| venv.packages.as_slice());
+        let of_image = self.manifest.image.as_ref().map(|image| image.packages.as_slice());
+        of_venv.or(of_image).unwrap_or_default()
+    }
+
+    /// Returns those packages that must be equal in arms that are compared.
+    pub(crate) fn compared_packages(&self) -> Vec<String> {
+        let of_image = self.manifest.image.as_ref().map(super::image::ImageRecord::compared);
+        of_image.unwrap_or_else(|| self.packages().to_vec())
     }
 
     /// Notes that a run uses it.
@@ -95,13 +104,19 @@ fn try_prepare(spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<P
     let cache = context.cache.canonicalize().map_err(EnvironmentError::read(context.cache))?;
     let context = &PrepareContext { cache: &cache, ..*context };
     let mut uses = Vec::new();
-    let (python, venv) = match &spec.python {
-        Python::Absent => (None, None),
-        Python::System => (Some(venv::system_python(context)?), None),
+    let base = match &spec.python {
+        Python::Absent => Base::default(),
+        Python::System => Base { python: Some(venv::system_python(context)?), ..Base::default() },
         Python::Venv(packages) => {
             let (interpreter, record, used) = held_venv(packages, context)?;
             uses.push(used);
-            (Some(interpreter), Some(record))
+            Base { python: Some(interpreter), venv: Some(record), image: None }
+        }
+        Python::Image(python) => {
+            let (record, used) = image::held(python, spec.overlay.as_deref(), context)?;
+            uses.push(used);
+            let interpreter = Interpreter { program: record.program.clone(), version: record.python_version.clone() };
+            Base { python: Some(interpreter), venv: None, image: Some(record) }
         }
     };
     let entry = CacheEntry::lock(&id, context)?;
@@ -111,13 +126,15 @@ fn try_prepare(spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<P
     let is_whole = |manifest: &Manifest| scan_again(&tree, &manifest.files).is_ok_and(|files| files == manifest.files);
     // So may the compiler; arms that share native files must have them from one build.
     let is_current = |manifest: &Manifest| manifest.native_build.as_ref().is_none_or(NativeNote::is_of_these_tools);
-    let fits = |manifest: &Manifest| manifest.venv == venv && is_current(manifest) && is_whole(manifest);
+    let fits = |manifest: &Manifest| {
+        manifest.venv == base.venv && manifest.image == base.image && is_current(manifest) && is_whole(manifest)
+    };
     let known = entry.manifest(&id).filter(fits);
     let manifest = if let Some(manifest) = known {
         manifest
     } else {
         entry.start_anew()?;
-        let manifest = make(spec, &entry, (python.as_ref(), venv), context)?;
+        let manifest = make(spec, &entry, &base, context)?;
         entry.finish(&manifest)?;
         manifest
     };
@@ -126,7 +143,23 @@ fn try_prepare(spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<P
         None => python_path.iter().map(|folder| tree.join(folder)).collect(),
     };
     let folder = entry.folder.clone();
-    Ok(Prepared { id, folder, tree, python: python.map(|python| python.program), python_path, manifest, uses })
+    Ok(Prepared { id, folder, tree, python: base.python.map(|python| python.program), python_path, manifest, uses })
+}
+
+/// What an environment is made on.
+#[derive(Debug, Default)]
+struct Base {
+    python: Option<Interpreter>,
+    venv: Option<VenvRecord>,
+    image: Option<ImageRecord>,
+}
+
+impl Base {
+    /// Returns where the native files of an overlay come from.
+    fn origin(&self) -> Option<overlay::Origin<'_>> {
+        let of_venv = self.venv.as_ref().map(overlay::Origin::Venv);
+        of_venv.or_else(|| self.image.as_ref().map(overlay::Origin::Image))
+    }
 }
 
 /// Takes a virtual environment and holds it, so that no prune takes it.
@@ -158,9 +191,10 @@ fn check_python_path(spec: &EnvironmentSpec) -> Result<Vec<PathBuf>, Failure> {
 fn make(
     spec: &EnvironmentSpec,
     entry: &CacheEntry,
-    (python, venv): (Option<&Interpreter>, Option<VenvRecord>),
+    base: &Base,
     context: &PrepareContext<'_>,
 ) -> Result<Manifest, Stop> {
+    let (python, venv) = (base.python.as_ref(), base.venv.as_ref());
     let tree = entry.folder.join("tree");
     // An overlay serves another folder than the export: the package alone.
     let source = if spec.overlay.is_some() { entry.folder.join("source") } else { tree.clone() };
@@ -176,8 +210,8 @@ fn make(
     let overlay = match &spec.overlay {
         None => None,
         Some(package) => {
-            let plan = overlay::Overlay { package, source: &source, tree: &tree, patched: &patched };
-            let note = overlay::lay(&plan, venv.as_ref())?;
+            let plan = overlay::Overlay { package, rung: spec.rung, source: &source, tree: &tree, patched: &patched };
+            let note = overlay::lay(&plan, base.origin())?;
             Some(note)
         }
     };
@@ -185,7 +219,7 @@ fn make(
         None => None,
         Some(native) => {
             native::check_patch(native, &patched)?;
-            let built = native::ensure(native, &source, (python, venv.as_ref()), context)?;
+            let built = native::ensure(native, &source, (python, venv), context)?;
             built.lay(&tree)?;
             Some(built)
         }
@@ -195,7 +229,7 @@ fn make(
         remove_tree(&source).map_err(EnvironmentError::write(&source))?;
     }
     let commands = Commands { lists: &spec.build, variables: &spec.build_environment, tree: &tree, jobs: None };
-    build::run_all(&commands, (python, venv.as_ref()), context)?;
+    build::run_all(&commands, (python, venv), context)?;
     let files = scan(&tree)?;
     if let Some(native) = &native {
         native.check_laid(&files)?;
@@ -209,7 +243,8 @@ fn make(
         submodules: exported.submodules,
         overlay,
         native_build: native.map(|native| native.note()),
-        venv,
+        venv: base.venv.clone(),
+        image: base.image.clone(),
     })
 }
 

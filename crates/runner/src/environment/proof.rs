@@ -11,6 +11,7 @@ use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage
 use isobench_schema::ids::Digest;
 use serde::Deserialize;
 
+use super::image;
 use super::manifest::{Entry, differences, scan_again};
 use super::venv::isolated;
 use super::{EnvironmentError, PrepareContext, Prepared, Stop, split};
@@ -85,6 +86,10 @@ fn try_prove(prepared: &Prepared, spec: &EnvironmentSpec, context: &PrepareConte
         let lines = vec![format!("changed: {}", venv.folder.display())];
         return Err(unproven("the virtual environment was changed since it was made", lines).into());
     }
+    if let Some(image) = manifest.image.as_ref().filter(|image| !image.is_unchanged()) {
+        let lines = vec![format!("changed: {}", image.folder.display())];
+        return Err(unproven("the image's package was changed since it was copied out", lines).into());
+    }
     let mut proof = StaticProof {
         tree: Some(manifest.tree.clone()),
         files: manifest.file_count(),
@@ -139,6 +144,16 @@ fn resolve(
     let paths = std::iter::once(&prepared.tree).chain(&prepared.python_path);
     let paths: Vec<String> = paths.map(|path| path.to_string_lossy().into_owned()).collect();
     let names: Vec<&str> = modules.iter().map(String::as_str).chain(START_UP_MODULES.iter().copied()).collect();
+    let can_not = || format!("the interpreter `{}` can't resolve modules", python.display());
+    let last = |text: &str| text.lines().last().and_then(|line| serde_json::from_str(line).ok());
+    if let Some(image) = &prepared.manifest.image {
+        let arguments = [serde_json::to_string(&paths)?, serde_json::to_string(&names)?];
+        let reads = std::slice::from_ref(&prepared.tree);
+        let ran = image::run(&image.image, (python, RESOLVE, &arguments), reads, context)?;
+        let resolved = last(&String::from_utf8_lossy(&ran.stdout)).filter(|_| ran.code == 0);
+        let said = String::from_utf8_lossy(&ran.stderr).lines().map(str::to_owned).collect();
+        return resolved.ok_or_else(|| unproven(can_not(), said).into());
+    }
     let environment = context.own_environment();
     let invocation = Invocation::new(python, context.scratch, environment).with(isolated(context.scratch));
     let invocation = invocation.with([RESOLVE]).with([serde_json::to_string(&paths)?, serde_json::to_string(&names)?]);
@@ -148,14 +163,10 @@ fn resolve(
     let finished = run_into(&invocation, &watch, &mut output)?;
     context.check_cancelled()?;
     let text = String::from_utf8_lossy(&output);
-    match text.lines().last().map(serde_json::from_str) {
-        Some(Ok(resolved)) if finished.ending.is_success() => Ok(resolved),
-        Some(Ok(_) | Err(_)) | None => {
-            let message = format!("the interpreter `{}` can't resolve modules", python.display());
-            let evidence = finished.tail.evidence(&context.log_name(), EVIDENCE_LINES);
-            Err(unproven(message, Vec::new()).with_evidence(evidence).into())
-        }
-    }
+    last(&text).filter(|_| finished.ending.is_success()).ok_or_else(|| {
+        let evidence = finished.tail.evidence(&context.log_name(), EVIDENCE_LINES);
+        unproven(can_not(), Vec::new()).with_evidence(evidence).into()
+    })
 }
 
 /// Checks that each module would be taken from the tree, and none that runs before it.
@@ -199,8 +210,10 @@ fn check_modules(resolved: &Resolved, modules: &[String], tree: &Path) -> Result
 pub fn verify_unmodified(prepared: &Prepared) -> Result<Result<(), Failure>, EnvironmentError> {
     let differing = differences(&prepared.manifest.files, &scan_again(&prepared.tree, &prepared.manifest.files)?);
     let venv = prepared.manifest.venv.as_ref().filter(|venv| !venv.is_unchanged());
-    let venv = venv.map(|venv| format!("changed: {}", venv.folder.display()));
-    let lines: Vec<String> = differing.into_iter().chain(venv).collect();
+    let image = prepared.manifest.image.as_ref().filter(|image| !image.is_unchanged());
+    let folders = venv.map(|venv| &venv.folder).into_iter().chain(image.map(|image| &image.folder));
+    let changed = folders.map(|folder| format!("changed: {}", folder.display()));
+    let lines: Vec<String> = differing.into_iter().chain(changed).collect();
     if lines.is_empty() {
         return Ok(Ok(()));
     }

@@ -2,7 +2,7 @@
 
 mod install;
 mod interpreter;
-mod look;
+pub(super) mod look;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

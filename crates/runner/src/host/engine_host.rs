@@ -35,6 +35,8 @@ pub(crate) struct EngineLaunch {
     pub(crate) reads: Vec<PathBuf>,
     /// Empty folders that it alone writes.
     pub(crate) writes: Vec<PathBuf>,
+    /// The image that its environment comes from, if it comes from one.
+    pub(crate) image: Option<ImageFacts>,
 }
 
 /// The ports of a launch, on its own loopback address.
@@ -59,8 +61,9 @@ pub(crate) enum SharedFolders {
 
 /// Where the engines of a block run.
 pub(crate) trait EngineHost: Debug + Sync {
-    /// Returns the variables that engines find there, below those that they are given.
-    fn variables(&self) -> BTreeMap<String, String>;
+    /// Returns the variables that engines find there, below those that they are given. `own` is the image that the engine's
+    /// environment comes from, if it comes from one.
+    fn variables(&self, own: Option<&ImageFacts>) -> BTreeMap<String, String>;
 
     /// Returns ports that the next launch may use.
     fn ports(&self) -> io::Result<Ports>;
@@ -69,7 +72,7 @@ pub(crate) trait EngineHost: Debug + Sync {
     fn shared_folders(&self) -> SharedFolders;
 
     /// Returns the image that engines run on, if it isn't this machine's own files.
-    fn image(&self) -> Option<&ImageFacts>;
+    fn image<'a>(&'a self, own: Option<&'a ImageFacts>) -> Option<&'a ImageFacts>;
 
     /// Makes the place in which one engine will run. Nothing of the engine runs yet.
     fn berth(&self, launch: EngineLaunch) -> Result<Result<Box<dyn Berth>, Failure>, RunBlockError>;

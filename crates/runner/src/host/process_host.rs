@@ -29,7 +29,7 @@ impl ProcessHost {
 }
 
 impl EngineHost for ProcessHost {
-    fn variables(&self) -> BTreeMap<String, String> {
+    fn variables(&self, _own: Option<&ImageFacts>) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
 
@@ -42,7 +42,7 @@ impl EngineHost for ProcessHost {
         SharedFolders::Seen
     }
 
-    fn image(&self) -> Option<&ImageFacts> {
+    fn image<'a>(&'a self, _own: Option<&'a ImageFacts>) -> Option<&'a ImageFacts> {
         None
     }
 

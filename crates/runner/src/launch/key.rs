@@ -4,19 +4,26 @@ use std::collections::BTreeMap;
 
 use isobench_schema::block::BlockSpec;
 use isobench_schema::comparability::{ComparabilityKey, KeyField};
+use isobench_schema::container::ImageFacts;
 use isobench_schema::ids::Digest;
 use isobench_schema::measurement::DEFINITION;
 
 use super::LaunchContext;
 
 /// Returns the isolation as far as it may change a measurement: its level, the image, the bounds and the devices.
-fn isolation(spec: &BlockSpec) -> String {
+/// An image of the arm's own is part of its environment, as its commit is.
+fn isolation(spec: &BlockSpec, own: Option<&ImageFacts>) -> String {
     let digest = |value: Result<Digest, serde_json::Error>| value.map_or_else(|error| error.to_string(), String::from);
     match &spec.container {
         None => spec.isolation.to_string(),
         Some(container) => {
             let rest = digest(Digest::of_json(&(&container.limits, &container.devices, &container.seccomp)));
-            format!("{}, image {}, limits {rest}", spec.isolation, container.image.id)
+            let image = match (own, &container.image) {
+                (Some(_), _) => "of the arm's own",
+                (None, Some(image)) => image.id.as_str(),
+                (None, None) => "missing",
+            };
+            format!("{}, image {image}, limits {rest}", spec.isolation)
         }
     }
 }
@@ -35,7 +42,7 @@ pub(super) fn key(context: &LaunchContext<'_>, packages: &[String]) -> Comparabi
         (KeyField::Server, digest(Digest::of_json(&spec.server))),
         (KeyField::Inputs, digest(Digest::of_json(&spec.inputs))),
         (KeyField::Definition, DEFINITION.to_owned()),
-        (KeyField::Isolation, isolation(spec)),
+        (KeyField::Isolation, isolation(spec, context.planned.environment.python.image())),
         (KeyField::Caches, "cold: private to the launch".to_owned()),
     ]);
     key.extend(spec.workload.script.iter().flat_map(super::script::key));

@@ -145,6 +145,7 @@ pub(super) fn run_and_measure(
         lifetime: lifetime(&spec.limits),
         reads,
         writes: own_folders,
+        image: context.planned.environment.python.image().cloned(),
     };
     let berth = match engines.berth(launch)? {
         Ok(berth) => berth,

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use super::super::cache::write_record;
 use super::super::fixture::rewrite_in_place;
 use super::super::manifest::scan;
-use super::super::overlay::{Overlay, lay};
+use super::super::overlay::{Origin, Overlay, lay};
 use super::super::venv::isolated;
 use super::*;
 
@@ -42,8 +42,8 @@ fn a_library_that_an_engine_rewrote_in_place_is_found_and_no_arm_gets_it() {
     assert_eq!(prove(&place, &arms[1], &specs[1]).unwrap_err().class, FailureClass::EnvironmentUnproven);
     // An overlay that another run lays in this moment doesn't get it.
     let (source, tree, patched) = (place.path("repository"), place.path("tree"), std::collections::BTreeSet::new());
-    let overlay = Overlay { package: "engine", source: &source, tree: &tree, patched: &patched };
-    let laid = lay(&overlay, arms[0].manifest.venv.as_ref());
+    let overlay = Overlay { package: "engine", rung: Rung::Overlay, source: &source, tree: &tree, patched: &patched };
+    let laid = lay(&overlay, arms[0].manifest.venv.as_ref().map(Origin::Venv));
     let Err(Stop::Failed(failure)) = laid else { panic!("the library isn't what was installed: {laid:?}") };
     assert!(failure.class == FailureClass::HostError && failure.transient, "{failure}");
     evict(&arms[0]).unwrap();

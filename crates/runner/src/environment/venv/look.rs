@@ -33,16 +33,16 @@ pub struct NativeFile {
 }
 
 /// What the file system tells of a virtual environment.
-pub(super) struct Look {
+pub(in super::super) struct Look {
     /// The digest over path, number, mode, size and times of each file; without the time of change for native libraries.
-    pub(super) stamp: Digest,
+    pub(in super::super) stamp: Digest,
     /// The native libraries, and when each was changed last.
     native: Vec<(PathBuf, (i64, i64))>,
 }
 
 impl Look {
     /// Looks at every file in `place`, bytecode too: not every process can be kept from reading it.
-    pub(super) fn at(place: &Path) -> io::Result<Self> {
+    pub(in super::super) fn at(place: &Path) -> io::Result<Self> {
         let mut hasher = Sha256::new();
         let mut native = Vec::new();
         let mut folders = vec![place.to_owned()];
@@ -72,7 +72,7 @@ impl Look {
     }
 
     /// Returns the native libraries with their digests.
-    pub(super) fn digests(&self, place: &Path) -> Result<BTreeMap<String, NativeFile>, EnvironmentError> {
+    pub(in super::super) fn digests(&self, place: &Path) -> Result<BTreeMap<String, NativeFile>, EnvironmentError> {
         let mut digests = BTreeMap::new();
         for (path, (changed_s, changed_ns)) in &self.native {
             let (sha256, _, _) = digest_file(path)?;
@@ -83,7 +83,7 @@ impl Look {
     }
 
     /// Returns whether the native libraries are these.
-    pub(super) fn holds(&self, known: &BTreeMap<String, NativeFile>, place: &Path) -> bool {
+    pub(in super::super) fn holds(&self, known: &BTreeMap<String, NativeFile>, place: &Path) -> bool {
         let is_kept = |(path, changed): &(PathBuf, (i64, i64))| {
             let Some(file) = known.get(&name(path, place)) else { return false };
             let untouched = (file.changed_s, file.changed_ns) == *changed;
