@@ -10,6 +10,7 @@ mod build;
 pub(crate) mod cache;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod full;
 mod known;
 pub(crate) mod lock;
 mod manifest;
