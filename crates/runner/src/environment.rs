@@ -11,6 +11,7 @@ pub(crate) mod cache;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod image;
+mod full;
 mod known;
 pub(crate) mod lock;
 mod manifest;

@@ -92,6 +92,8 @@ pub struct RecipeRow {
     /// One of these must hold for certain; with none, the span alone decides.
     #[serde(default)]
     pub any: Vec<Condition>,
+    /// A requirement that must follow from what is installed anyway; absent: nothing must.
+    pub beside: Option<String>,
     /// What it does.
     pub action: Action,
     /// The failure signatures that it cures.

@@ -31,6 +31,12 @@ impl Pins {
     pub fn read<'p>(requirements: impl IntoIterator<Item = &'p String>) -> Self {
         Self(requirements.into_iter().filter_map(|pin| Requirement::read(pin)).collect())
     }
+
+    /// Returns whether what a recipe must stand beside follows from them.
+    fn suit(&self, row: &RecipeRow) -> bool {
+        let follows = |beside: Requirement| self.0.iter().any(|pin| pin.implies(&beside));
+        row.beside.as_ref().is_none_or(|beside| Requirement::read(beside).is_some_and(follows))
+    }
 }
 
 /// Returns the recipes that a task's environments need, in the order in which they are applied.
@@ -41,7 +47,7 @@ pub fn needed(case: &Case<'_>, pins: &Pins) -> Vec<NeededRecipe> {
     let mut installed = pins.0.clone();
     let mut recipes = Vec::new();
     for row in &case.knowledge.recipes.recipe {
-        if row.engine != case.task.engine || !lies_in(case, |moment| row.holds(moment)) {
+        if row.engine != case.task.engine || !pins.suit(row) || !lies_in(case, |moment| row.holds(moment)) {
             continue;
         }
         if !row.any.is_empty() && condition::any(&row.any, case) != Some(true) {

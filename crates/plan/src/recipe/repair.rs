@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isobench_schema::assessment::NeededRecipe;
-use isobench_schema::environment::EnvironmentSpec;
+use isobench_schema::environment::{EnvironmentSpec, Python};
 use isobench_schema::ids::{EnvironmentId, Moment, TaskId};
 use isobench_schema::plan::{Exclusion, ExclusionReason, Plan, PlannedTask};
 use isobench_schema::task::TaskEnvironment;
 
 use super::requirement::Requirement;
-use super::{Applied, Left, apply};
+use super::{Applied, Left, Pins, apply};
 use crate::knowledge::Knowledge;
 use crate::knowledge::recipes::{Action, RecipeRow};
 
@@ -77,11 +77,18 @@ fn wanted(
         .flatten()
         .map(|facts| &facts.committed)
         .collect();
+    let pins = pins(task);
     let mut taken = BTreeSet::new();
     let mut wanted = Vec::new();
     let rows = Knowledge::embedded().recipes.recipe.iter();
     for row in rows.filter(|row| named.contains(row.id.as_str()) && row.engine == task.engine) {
         if !moments.is_empty() && !moments.iter().any(|moment| row.holds(moment)) {
+            continue;
+        }
+        if !pins.suit(row) {
+            let beside = row.beside.as_deref().unwrap_or_default();
+            let reason = format!("it is for environments with `{beside}`, which this task's don't ask for");
+            left.push((task.id.clone(), Left { id: row.id.clone(), reason }));
             continue;
         }
         if task.recipes.iter().any(|recipe| recipe.id == row.id) {
@@ -94,6 +101,15 @@ fn wanted(
         }
     }
     wanted
+}
+
+/// Returns what a task's environments ask for by themselves.
+fn pins(task: &PlannedTask) -> Pins {
+    let asked = task.environments.values().flat_map(|spec| match &spec.python {
+        Python::Absent | Python::System => Vec::new(),
+        Python::Venv(venv) => venv.requirements.iter().chain(&venv.overrides).collect(),
+    });
+    Pins::read(asked)
 }
 
 /// Returns what an action changes, so that no two recipes change the same.

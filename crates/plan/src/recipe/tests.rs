@@ -130,6 +130,15 @@ fn each_recipe_is_needed_in_its_span_and_nowhere_else() {
 }
 
 #[test]
+fn a_recipe_for_a_version_is_needed_beside_it_alone() {
+    let of = |pins: &'static [&'static str]| Question { pins, ..at("2026-02-26T00:00:00Z") }.ids();
+    assert_eq!(of(&[]), "");
+    assert_eq!(of(&["torch==2.9.1"]), "");
+    assert_eq!(of(&["torch==2.10.0"]), "torchvision-of-torch-2.10");
+    assert_eq!(of(&["torch==2.10.0", "torchvision==0.25.0"]), "");
+}
+
+#[test]
 fn one_arm_in_the_span_is_enough_for_all() {
     let first = Question { human: "2025-07-14T15:36:43Z", ..at("2025-07-14T15:36:42Z") };
     assert_eq!(first.ids(), "transformers-without-aimv2");
@@ -248,6 +257,7 @@ fn every_recipe_is_whole() {
         {
             assert!(Requirement::read(requirement).is_some(), "{}", row.id);
         }
+        assert!(row.beside.as_ref().is_none_or(|beside| Requirement::read(beside).is_some()), "{}", row.id);
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 
+use super::full::check_room;
 use super::venv::{Interpreter, VenvRecord};
 use super::{EnvironmentError, PrepareContext, Stop};
 use crate::command::{Ending, Environment, Invocation, RunCommandError, Watch, run};
@@ -101,6 +102,7 @@ fn run_one(
     };
     // What it has left running could change the tree after it was read, or disturb a measurement.
     context.end_strays()?;
+    check_room(&finished, &[tree, context.scratch])?;
     let class = match finished.ending {
         Ending::Exited(0) => return Ok(()),
         Ending::Cancelled => {

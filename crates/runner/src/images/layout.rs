@@ -296,7 +296,12 @@ impl Layout {
         let folder = path.parent().unwrap_or(&self.folder);
         let failed = |source| broken("write", &path, source);
         let mut beside = beside(folder).map_err(failed)?;
-        registry.blob(part, beside.as_file_mut(), &|got| progress(part, got))?;
+        match registry.blob(part, beside.as_file_mut(), &|got| progress(part, got)) {
+            Ok(()) => {}
+            // Whoever writes what came knows its address alone, and who has to make room looks for the folder.
+            Err(RegistryError::Folder { source, .. }) => return Err(failed(source)),
+            Err(error) => return Err(error),
+        }
         beside.as_file().sync_all().map_err(failed)?;
         beside.persist(&path).map_err(|error| failed(error.error))?;
         sync_folder(folder)

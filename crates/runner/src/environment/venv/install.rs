@@ -9,6 +9,7 @@ use isobench_schema::environment::Venv;
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::ids::Digest;
 
+use super::super::full::check_room;
 use super::super::{EnvironmentError, PrepareContext, Stop};
 use super::Interpreter;
 use crate::command::{Ending, Environment, Invocation, Watch, find_program, pass_package_variables, run};
@@ -237,6 +238,7 @@ impl Installer<'_> {
         let finished = run(&invocation, &watch)?;
         // Packages run code of their own to be built.
         self.context.end_strays()?;
+        check_room(&finished, &[self.context.cache, self.scratch])?;
         Ok(finished)
     }
 
