@@ -13,7 +13,7 @@ pub(crate) mod fixture;
 mod known;
 pub(crate) mod lock;
 mod manifest;
-mod native;
+pub(crate) mod native;
 mod overlay;
 mod prepare;
 mod prove_again;

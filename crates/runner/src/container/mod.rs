@@ -5,7 +5,10 @@
 
 mod daemon;
 mod error;
+mod held;
 mod host;
+mod image_build;
+mod image_proof;
 pub mod init;
 mod init_files;
 mod keeper;
@@ -13,13 +16,16 @@ mod labels;
 mod limits;
 mod options;
 mod sweep;
+mod tree_archive;
 mod work;
 
 use std::future::Future;
 
 pub use daemon::Daemon;
 pub use error::ContainerError;
+pub use held::{HeldImage, ImageRemoved};
 pub(crate) use host::{Asked, ContainerHost};
+pub use image_build::{BuildImageError, BuiltImage, IMAGE_LABEL, ImageBuild, Say, build_image};
 pub use options::{ContainerOptions, Devices, Input, Log, Network, RootFiles, Ulimit};
 pub use sweep::{Swept, sweep};
 pub use work::{ContainerState, Executed};
