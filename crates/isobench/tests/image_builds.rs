@@ -113,7 +113,8 @@ fn make_base(daemon: &TestDaemon, place: &Place) {
         std::os::unix::fs::symlink("usr/bin", root.join("bin")).unwrap();
         daemon.docker_says(&["cp", &format!("{}/bin", root.display()), &format!("{container}:/bin")]);
     }
-    daemon.docker_says(&["commit", "--change", "ENV PATH=/usr/local/bin:/usr/bin:/bin", &container, BASE]);
+    let variables = "ENV PATH=/usr/local/bin:/usr/bin:/bin PYTHONPATH=/opt/isobench/source";
+    daemon.docker_says(&["commit", "--change", variables, &container, BASE]);
     daemon.docker_says(&["rm", &container]);
 }
 
