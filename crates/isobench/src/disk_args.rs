@@ -11,7 +11,8 @@ const GIB: f64 = 1_073_741_824.0;
 /// The most that can be given, in GiB.
 const MOST_GIB: f64 = 1_000_000.0;
 
-fn gib(text: &str) -> Result<u64, String> {
+/// Reads a number of GiB.
+pub(crate) fn gib(text: &str) -> Result<u64, String> {
     let number = text.parse::<f64>().ok().filter(|gib| (0.0..=MOST_GIB).contains(gib));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to 2^50")]
     let bytes = number.map(|gib| (gib * GIB) as u64);

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use isobench_plan::images::{BASELINE_TEMPLATE, HUMAN_TEMPLATE};
 
+use crate::disk_args::gib;
+
 /// The platform whose images are asked for.
 const PLATFORM: &str = "linux/amd64";
 /// How long a registry that was asked too often is waited for, in seconds.
@@ -28,6 +30,10 @@ pub(crate) enum ImagesCommand {
     Pull(PullArgs),
     /// Send an image of such a folder to a registry, and read it back.
     Push(PushArgs),
+    /// Build the images of commits upon a base, with a daemon of containers; prove, name and, if asked for, send them.
+    Build(Box<BuildArgs>),
+    /// Remove images that `build` made from the daemon, the oldest first, and folders that `pull` left.
+    Prune(PrunedArgs),
 }
 
 /// How a registry is asked. Credentials are Docker's own: `docker login`, `$DOCKER_CONFIG`.
@@ -134,4 +140,82 @@ pub(crate) struct PushArgs {
     pub(crate) tag: Option<String>,
     #[command(flatten)]
     pub(crate) registry: RegistryArgs,
+}
+
+/// Arguments of `images build`.
+#[derive(Debug, Args)]
+pub(crate) struct BuildArgs {
+    /// The commits, built one after the other.
+    #[arg(required = true, value_name = "COMMIT")]
+    pub(crate) commits: Vec<String>,
+    /// The repository that has them: a folder, or an address that is mirrored into the cache.
+    #[arg(long, value_name = "REPOSITORY")]
+    pub(crate) repository: String,
+    /// The image to build upon, as the daemon has it.
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) base: String,
+    /// The repository of images to name them in: `team/engine` of Docker Hub, or `registry.example/team/engine`.
+    #[arg(long, value_name = "REPOSITORY")]
+    pub(crate) images: String,
+    /// The module that must be importable from the commit's files.
+    #[arg(long, value_name = "MODULE")]
+    pub(crate) module: String,
+    /// Where the module's files are in the commit; by default the folder of its name.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) module_folder: Option<String>,
+    /// A build command, run by `/bin/sh` in the tree's folder (repeatable, in this order).
+    #[arg(long = "run", value_name = "COMMAND")]
+    pub(crate) commands: Vec<String>,
+    /// The tag to name an image by: `{commit}` is the whole id, `{commitN}` its first N digits (repeatable).
+    #[arg(long = "name", value_name = "TEMPLATE", default_value = HUMAN_TEMPLATE)]
+    pub(crate) names: Vec<String>,
+    /// The interpreter in the image.
+    #[arg(long, value_name = "PROGRAM", default_value = "python3")]
+    pub(crate) python: String,
+    /// Where the commit's tree is put in the image.
+    #[arg(long, value_name = "FOLDER", default_value = "/opt/isobench/source")]
+    pub(crate) folder: String,
+    /// A path of the commit that decides what is compiled, for the label of the native tree (repeatable).
+    #[arg(long, value_name = "PATH")]
+    pub(crate) native: Vec<String>,
+    /// Let the build reach this network of the daemon, such as `bridge`; by default it reaches none.
+    #[arg(long, value_name = "NETWORK")]
+    pub(crate) network: Option<String>,
+    /// The most memory that a build may take.
+    #[arg(long, value_name = "GIB", value_parser = gib)]
+    pub(crate) memory: Option<u64>,
+    /// What one job of a build needs: so many run at once as memory allows.
+    #[arg(long, value_name = "MIB", default_value_t = 4096)]
+    pub(crate) memory_per_job: u32,
+    /// End a build after so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 4 * 3600)]
+    pub(crate) timeout: u64,
+    /// Send each image to its registry as soon as it is proven, and ask the registry what it has then.
+    #[arg(long)]
+    pub(crate) push: bool,
+    /// The folder of logs, locks and mirrors.
+    #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) registry: RegistryArgs,
+}
+
+/// Arguments of `images prune`.
+#[derive(Debug, Args)]
+pub(crate) struct PrunedArgs {
+    /// Remove until the images take no more than so many GiB, layers that they share counted for each.
+    #[arg(long, value_name = "GIB", value_parser = gib)]
+    pub(crate) max_size: Option<u64>,
+    /// Remove what was made so many days ago.
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) older_days: Option<u32>,
+    /// Keep the image of this name or id, whatever it takes (repeatable).
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) keep: Vec<String>,
+    /// Remove this folder, which `isobench images pull` left (repeatable).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) folder: Vec<PathBuf>,
+    /// Only say what would be removed.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }

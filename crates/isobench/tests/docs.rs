@@ -53,7 +53,7 @@ status out. An error names the object it is about, then its causes, then the nex
 | 3 | this machine lacks something, such as a program or room on the disk |
 | 4 | there is nothing to run |
 | 5 | interrupted; the same command goes on |
-| 100 | complete, and some trials failed, or `lint` found an error that no repair takes care of; `images audit`: an image can't be had; `import`: something can't be read; `parse`: a file is no measurement; `classify`: a cause isn't known |
+| 100 | complete, and some trials failed, or `lint` found an error that no repair takes care of; `images audit`, `images build`: an image can't be had; `import`: something can't be read; `parse`: a file is no measurement; `classify`: a cause isn't known |
 
 | variable | meaning |
 | --- | --- |

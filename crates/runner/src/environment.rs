@@ -10,12 +10,12 @@ mod build;
 pub(crate) mod cache;
 #[cfg(test)]
 pub(crate) mod fixture;
-mod image;
 mod full;
+mod image;
 mod known;
 pub(crate) mod lock;
 mod manifest;
-mod native;
+pub(crate) mod native;
 mod overlay;
 mod prepare;
 mod prove_again;

@@ -11,7 +11,6 @@ use isobench_schema::container::ContainerLimits;
 use isobench_schema::failure::FailureClass;
 use serde_json::Value;
 
-use crate::support;
 use crate::support::daemons::{IMAGE, TestDaemon};
 
 /// The label that every container of isobench has.

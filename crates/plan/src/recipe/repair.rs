@@ -106,7 +106,7 @@ fn wanted(
 /// Returns what a task's environments ask for by themselves.
 fn pins(task: &PlannedTask) -> Pins {
     let asked = task.environments.values().flat_map(|spec| match &spec.python {
-        Python::Absent | Python::System => Vec::new(),
+        Python::Absent | Python::System | Python::Image(_) => Vec::new(),
         Python::Venv(venv) => venv.requirements.iter().chain(&venv.overrides).collect(),
     });
     Pins::read(asked)

@@ -15,6 +15,9 @@ const CREATED: &str = "io.isobench.created";
 /// When it must be gone, in seconds since 1970.
 const EXPIRES: &str = "io.isobench.expires";
 
+/// The names of these labels.
+pub(super) const NAMES: [&str; 4] = [RUN, COORDINATOR, CREATED, EXPIRES];
+
 /// Returns the labels of a container that this process makes now.
 pub(super) fn labels(marker: &str, lifetime: Duration) -> BTreeMap<String, String> {
     let now = now_s();

@@ -5,7 +5,10 @@
 
 mod daemon;
 mod error;
+mod held;
 mod host;
+mod image_build;
+mod image_proof;
 pub mod init;
 mod init_files;
 mod keeper;
@@ -14,6 +17,7 @@ mod limits;
 mod once;
 mod options;
 mod sweep;
+mod tree_archive;
 mod work;
 
 use std::future::Future;
@@ -21,7 +25,9 @@ use std::future::Future;
 pub use daemon::Daemon;
 pub(crate) use daemon::with_cause;
 pub use error::ContainerError;
+pub use held::{HeldImage, ImageRemoved};
 pub(crate) use host::{Asked, ContainerHost};
+pub use image_build::{BuildImageError, BuiltImage, IMAGE_LABEL, ImageBuild, Say, build_image};
 pub(crate) use once::Asking;
 pub use options::{ContainerOptions, Devices, Input, Log, Network, RootFiles, Ulimit};
 pub use sweep::{Swept, sweep};

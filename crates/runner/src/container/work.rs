@@ -201,10 +201,26 @@ impl Daemon {
         Ok(())
     }
 
+    /// Writes everything that a container writes to one file, until it ends, and once more then.
+    pub(super) async fn follow_whole(&self, id: &str, log: &Path) -> Result<(), ContainerError> {
+        while self.look(id).await?.running {
+            self.read_whole(id, Reading::UntilItEnds, log).await?;
+        }
+        self.read_whole(id, Reading::SoFar, log).await
+    }
+
+    async fn read_whole(&self, id: &str, reading: Reading, log: &Path) -> Result<(), ContainerError> {
+        let file = File::create(log).map_err(|source| self::file(&log.to_string_lossy(), source))?;
+        self.read_into(id, reading, &file, &file).await
+    }
+
     /// Writes a container's output from its beginning.
     async fn read_logs(&self, id: &str, reading: Reading, files: (&Path, &Path)) -> Result<(), ContainerError> {
         let create = |path: &Path| File::create(path).map_err(|source| file(&path.to_string_lossy(), source));
-        let (mut stdout, mut stderr) = (create(files.0)?, create(files.1)?);
+        self.read_into(id, reading, &create(files.0)?, &create(files.1)?).await
+    }
+
+    async fn read_into(&self, id: &str, reading: Reading, stdout: &File, stderr: &File) -> Result<(), ContainerError> {
         let options = LogsOptions {
             follow: reading == Reading::UntilItEnds,
             stdout: true,
@@ -216,7 +232,7 @@ impl Daemon {
         tokio::pin!(chunks);
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(ContainerError::asked("tell what a container writes"))?;
-            let written = write_chunk(&chunk, &mut stdout, &mut stderr);
+            let written = write_chunk(&chunk, stdout, stderr);
             written.map_err(|source| file("the log of a container", source))?;
         }
         Ok(())

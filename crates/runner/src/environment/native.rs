@@ -7,7 +7,7 @@
 
 mod elf;
 mod produced;
-mod tools;
+pub(crate) mod tools;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -175,6 +175,32 @@ impl Layout {
         Ok(moved)
     }
 
+    /// Removes the folder with all that is in it, and returns how many bytes its blobs took.
+    ///
+    /// # Errors
+    /// Returns an error if somebody writes there, or something can't be removed.
+    pub fn remove(self) -> Result<u64, RegistryError> {
+        let bytes = self.bytes()?;
+        let _lock = self.lock()?;
+        crate::environment::remove::remove_tree(&self.folder)
+            .map_err(|source| broken("remove", &self.folder, source))?;
+        Ok(bytes)
+    }
+
+    /// Returns how many bytes the blobs of the folder take.
+    ///
+    /// # Errors
+    /// Returns an error if it can't be read.
+    pub fn bytes(&self) -> Result<u64, RegistryError> {
+        let folder = self.folder.join("blobs/sha256");
+        let failed = |source| broken("read", &folder, source);
+        let mut bytes = 0_u64;
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            bytes = bytes.saturating_add(entry.and_then(|entry| entry.metadata()).map_err(failed)?.len());
+        }
+        Ok(bytes)
+    }
+
     /// Lets nobody else write here for as long as what is returned lives.
     fn lock(&self) -> Result<File, RegistryError> {
         let path = self.folder.join(LOCK);

@@ -13,7 +13,7 @@ impl Secret {
     }
 
     /// Returns the text, to be sent and nothing else.
-    pub(super) fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 }

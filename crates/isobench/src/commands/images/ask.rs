@@ -59,7 +59,8 @@ pub(crate) fn repository(text: &str) -> Result<Repository, CommandError> {
     })
 }
 
-fn credentials(repository: &Repository) -> Result<Option<Credentials>, CommandError> {
+/// Returns what Docker's configuration has for the registry of a repository.
+pub(super) fn credentials(repository: &Repository) -> Result<Option<Credentials>, CommandError> {
     let config = DockerConfig::load(|name| std::env::var(name).ok());
     let found = config.and_then(|config| match config {
         Some(config) => config.credentials(repository.registry()),

@@ -1,9 +1,11 @@
-//! `isobench images`: what registries have, and how far it covers a dataset.
+//! `isobench images`: what registries have, how far it covers a dataset, and building what is missing.
 
 mod ask;
 mod audit;
+mod build;
 mod list;
 mod progress;
+mod prune;
 mod transfer;
 
 use isobench_plan::dataset::Dataset;
@@ -24,6 +26,8 @@ pub(crate) fn run(args: &ImagesArgs, context: Context) -> Result<Exit, CommandEr
         ImagesCommand::Audit(args) => audit::run(args, context),
         ImagesCommand::Pull(args) => transfer::pull(args, context),
         ImagesCommand::Push(args) => transfer::push(args, context),
+        ImagesCommand::Build(args) => build::run(args, context),
+        ImagesCommand::Prune(args) => prune::run(args, context),
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn present() -> BTreeMap<String, String> {
 }
 
 /// Returns how many jobs of this need may run at once: one for each processor, as far as memory that is free now allows it.
-pub(super) fn jobs(memory_per_job_mib: u32) -> u32 {
+pub(crate) fn jobs(memory_per_job_mib: u32) -> u32 {
     let processors = std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1));
     of_memory(processors, free_bytes(), memory_per_job_mib)
 }

@@ -1,0 +1,96 @@
+//! `isobench images prune`: removes images that this program built from the daemon, and folders of fetched images.
+
+use isobench_runner::cache_use::now_ms;
+use isobench_runner::container::{Daemon, HeldImage, IMAGE_LABEL, ImageRemoved, ask};
+use isobench_runner::images::Layout;
+use isobench_schema::units::size_text;
+use serde::Serialize;
+
+use super::ask as registry;
+use super::build::daemon_error;
+use crate::commands::Context;
+use crate::exit::{CommandError, Exit};
+use crate::images_args::PrunedArgs;
+
+/// Seconds of a day.
+const DAY_S: u64 = 24 * 3600;
+
+/// What goes, or would, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Gone {
+    /// The image's id, or the folder.
+    what: String,
+    names: Vec<String>,
+    bytes: u64,
+    /// Whether it was removed; else nothing was to be removed.
+    removed: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &PrunedArgs, context: Context) -> Result<Exit, CommandError> {
+    if args.max_size.is_none() && args.older_days.is_none() && args.folder.is_empty() {
+        let message = "nothing says what is to be removed";
+        let hint = "give `--max-size GIB`, `--older-days DAYS` or `--folder DIR`";
+        return Err(CommandError::new(Exit::Usage, message).hint(hint));
+    }
+    let mut gone = Vec::new();
+    for folder in &args.folder {
+        let layout = Layout::open(folder).map_err(registry::error)?;
+        let bytes = if args.dry_run { layout.bytes() } else { layout.remove() }.map_err(registry::error)?;
+        gone.push(Gone { what: folder.display().to_string(), names: Vec::new(), bytes, removed: !args.dry_run });
+    }
+    let mut left = 0;
+    if args.max_size.is_some() || args.older_days.is_some() {
+        left = of_daemon(args, &mut gone, context)?;
+    }
+    if context.json {
+        context.print_json(&gone)?;
+    } else {
+        for Gone { what, names, bytes, .. } in &gone {
+            context.terminal.data(&format!("{:>9}  {what}  {}\n", size_text(*bytes), names.join("  ")));
+        }
+    }
+    let bytes = gone.iter().fold(0_u64, |sum, gone| sum.saturating_add(gone.bytes));
+    let word = if args.dry_run { "would go" } else { "are gone" };
+    context.terminal.status(&format!(
+        "{} of {} {word}, images of {} stay (layers that they share counted for each)",
+        gone.len(),
+        size_text(bytes),
+        size_text(left)
+    ));
+    Ok(Exit::Success)
+}
+
+/// Removes images until the bounds hold, and returns what those that stay take.
+fn of_daemon(args: &PrunedArgs, gone: &mut Vec<Gone>, context: Context) -> Result<u64, CommandError> {
+    let images = ask(async { Daemon::connect().await?.held_images(IMAGE_LABEL).await }).map_err(daemon_error)?;
+    let mut left = images.iter().fold(0_u64, |sum, image| sum.saturating_add(image.bytes));
+    let now = now_ms() / 1000;
+    let oldest = args.older_days.map(|days| now.saturating_sub(u64::from(days).saturating_mul(DAY_S)));
+    for image in images {
+        let is_old = oldest.is_some_and(|oldest| image.created <= oldest);
+        let is_too_much = args.max_size.is_some_and(|most| left > most);
+        if is_kept(&image, &args.keep) || !(is_old || is_too_much) {
+            continue;
+        }
+        if !args.dry_run {
+            let removed = ask(async { Daemon::connect().await?.remove_image(&image).await }).map_err(daemon_error)?;
+            if removed == ImageRemoved::Used {
+                context.terminal.status(&format!("{} is used by a container, and stays", image.id));
+                continue;
+            }
+        }
+        left = left.saturating_sub(image.bytes);
+        gone.push(Gone { what: image.id, names: image.names, bytes: image.bytes, removed: !args.dry_run });
+    }
+    Ok(left)
+}
+
+fn is_kept(image: &HeldImage, keep: &[String]) -> bool {
+    let hex = image.id.split_once(':').map_or(image.id.as_str(), |(_, hex)| hex);
+    let is_meant = |kept: &String| {
+        let digits = kept.strip_prefix("sha256:").unwrap_or(kept);
+        image.names.contains(kept) || digits.len() >= 7 && hex.starts_with(digits)
+    };
+    keep.iter().any(is_meant)
+}

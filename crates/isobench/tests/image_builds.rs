@@ -1,0 +1,222 @@
+//! `isobench images build` and `prune` on real daemons, with a real registry. Each starts its own, and ends it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "all of it is test code"
+)]
+
+mod support;
+
+use std::fs;
+use std::process::Command;
+
+use base64::Engine as _;
+use isobench_testkit::{DockerRegistry, RegistryUser};
+use rustix::process::Signal;
+use serde_json::Value;
+use support::daemons::{IMAGE, SYSTEM_PATH, TestDaemon};
+use support::{Finished, Place, Running, is_slow_wanted, wait_until};
+
+/// The base of the builds: the interpreter and a shell.
+const BASE: &str = "isobench-test:builder";
+/// A build of plain Python: what it generates isn't the commit's, and what is the commit's stays.
+const GENERATE: &str = "python3 -c \"open('engine/_version.py', 'w').write('VERSION = 1')\"";
+
+struct Bench<'a> {
+    place: Place,
+    daemon: &'a TestDaemon,
+    images: String,
+}
+
+impl Bench<'_> {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.place.isobench(arguments);
+        command.env("DOCKER_HOST", self.daemon.address()).env("DOCKER_CONFIG", self.place.path("docker"));
+        command
+    }
+
+    fn build<'s>(&'s self, commits: &[&'s str], more: &[&'s str]) -> Vec<&'s str> {
+        let mut arguments = vec!["images", "build"];
+        arguments.extend(commits);
+        arguments.extend(["--repository", "source", "--base", BASE, "--images", &self.images, "--module", "engine"]);
+        arguments.extend(["--memory-per-job", "64", "--json"]);
+        arguments.extend(more);
+        arguments
+    }
+
+    fn run(&self, code: i32, arguments: &[&str]) -> Finished {
+        let finished = Finished::of(&mut self.command(arguments));
+        assert_eq!(finished.code, Some(code), "{arguments:?}: {finished:?}");
+        finished
+    }
+
+    fn built(&self, code: i32, commits: &[&str], more: &[&str]) -> Vec<Value> {
+        let finished = self.run(code, &self.build(commits, more));
+        serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {finished:?}"))
+    }
+
+    fn names(&self) -> String {
+        self.daemon.docker_says(&[
+            "images",
+            "--filter",
+            "label=io.isobench.image",
+            "--format",
+            "{{.Repository}}:{{.Tag}}",
+        ])
+    }
+}
+
+fn git(place: &Place, arguments: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(place.path("source")).args(["-c", "user.name=a", "-c", "user.email=a@example.com"]);
+    let output = command.args(arguments).env("PATH", SYSTEM_PATH).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// Makes a repository with two commits, and returns them.
+fn commits(place: &Place) -> [String; 2] {
+    fs::create_dir_all(place.path("source/engine")).unwrap();
+    fs::create_dir_all(place.path("docker")).unwrap();
+    git(place, &["init", "--quiet"]);
+    ["1", "2"].map(|speed| {
+        let text = format!("from engine._version import VERSION\nSPEED = {speed}\n");
+        fs::write(place.path("source/engine/__init__.py"), text).unwrap();
+        git(place, &["add", "."]);
+        git(place, &["commit", "--quiet", "-m", speed]);
+        git(place, &["rev-parse", "HEAD"])
+    })
+}
+
+/// Makes [`BASE`]: the interpreter, findable by its name, and a shell.
+fn make_base(daemon: &TestDaemon, place: &Place) {
+    let python = daemon.make_image();
+    let root = place.path("base");
+    for folder in ["bin", "usr/local/bin"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    // Merged `/usr`: the shell goes where `/bin` leads.
+    fs::create_dir_all(root.join("usr/bin")).unwrap();
+    fs::copy("/bin/sh", root.join("usr/bin/sh")).unwrap();
+    fs::remove_dir(root.join("bin")).unwrap();
+    std::os::unix::fs::symlink(python, root.join("usr/local/bin/python3")).unwrap();
+    let container = daemon.docker_says(&["create", IMAGE, "none"]);
+    daemon.docker_says(&["cp", &format!("{}/usr", root.display()), &format!("{container}:/")]);
+    let has_bin =
+        daemon.docker_says(&["export", "--output", &place.path("t").to_string_lossy(), &container]).is_empty();
+    assert!(has_bin);
+    let list = Command::new("tar").arg("-tf").arg(place.path("t")).output().unwrap();
+    if !String::from_utf8_lossy(&list.stdout).lines().any(|line| line == "bin") {
+        std::os::unix::fs::symlink("usr/bin", root.join("bin")).unwrap();
+        daemon.docker_says(&["cp", &format!("{}/bin", root.display()), &format!("{container}:/bin")]);
+    }
+    let variables = "ENV PATH=/usr/local/bin:/usr/bin:/bin PYTHONPATH=/opt/isobench/source";
+    daemon.docker_says(&["commit", "--change", variables, &container, BASE]);
+    daemon.docker_says(&["rm", &container]);
+}
+
+fn start(daemon: fn() -> Result<TestDaemon, String>) -> Option<TestDaemon> {
+    if !is_slow_wanted() {
+        println!("skipped: set {}=1 to run it", support::SLOW);
+        return None;
+    }
+    daemon().map_err(|why| println!("skipped: builds on a real daemon: {why}")).ok()
+}
+
+#[test]
+fn images_are_built_proven_sent_and_pruned_with_a_real_docker_and_registry() {
+    let Some(daemon) = start(TestDaemon::docker) else { return };
+    let user = RegistryUser { user: "bench".to_owned(), password: "s3cret".to_owned() };
+    let registry = match DockerRegistry::start(Some(&user)) {
+        Ok(registry) => registry,
+        Err(why) => {
+            println!("skipped: {why}");
+            return;
+        }
+    };
+    let place = Place::new();
+    make_base(&daemon, &place);
+    let [first, second] = commits(&place);
+    let bench = Bench { place, daemon: &daemon, images: format!("{}/team/engine", registry.address()) };
+    wrong_builds_leave_nothing(&bench, &first);
+    a_killed_build_goes_on(&bench, &first);
+    // Two at once, named as a human commit and as a baseline; the first is there and is proven again.
+    let names = ["--run", GENERATE, "--name", "{commit}", "--name", "baseline-{commit12}"];
+    let built = bench.built(0, &[&first, &second], &names);
+    assert_eq!((&built[0]["is_new"], &built[1]["is_new"]), (&false.into(), &true.into()), "{built:#?}");
+    assert_eq!(built[0]["names"][1], format!("{}:baseline-{}", bench.images, &first[..12]));
+    let labels = daemon.docker_says(&["inspect", "--format", "{{json .Config}}", built[1]["id"].as_str().unwrap()]);
+    let config: Value = serde_json::from_str(&labels).unwrap();
+    assert_eq!(config["Labels"]["org.opencontainers.image.revision"], second);
+    assert_eq!(config["Labels"]["io.isobench.coordinator"], "", "its containers are nobody's to sweep");
+    images_are_sent(&bench, &first);
+    images_are_pruned(&bench, &second);
+}
+
+fn wrong_builds_leave_nothing(bench: &Bench<'_>, commit: &str) {
+    for (command, why) in [
+        ("echo so far; exit 7", "exit code 7"),
+        // A marker of success that is none.
+        ("echo done", "can't be imported"),
+        ("echo x >> engine/__init__.py", "isn't the commit's"),
+        ("rm engine/__init__.py", "is missing"),
+    ] {
+        let built = bench.built(100, &[commit], &["--run", command]);
+        let problem = built[0]["problem"].as_str().unwrap_or_else(|| panic!("{built:#?}"));
+        assert!(problem.contains(why), "{command}: {problem}");
+        assert_eq!(bench.names(), "", "{command}");
+        assert_eq!(bench.daemon.docker_says(&["ps", "--all", "--quiet"]), "", "{command}");
+        let log = fs::read_to_string(built[0]["log"].as_str().unwrap()).unwrap();
+        assert!(log.contains(&format!("command 1 of 1: {command}")), "{log}");
+    }
+    let late = bench.built(100, &[commit], &["--timeout", "3", "--run", "python3 -c 'import time; time.sleep(600)'"]);
+    assert!(late[0]["problem"].as_str().unwrap().contains("within 3 s"), "{late:#?}");
+}
+
+fn a_killed_build_goes_on(bench: &Bench<'_>, commit: &str) {
+    let slow = format!("{GENERATE}; python3 -c 'import time; time.sleep(5)'");
+    let arguments = bench.build(&[commit], &["--run", &slow]);
+    let mut killed = Running::start(&mut bench.command(&arguments));
+    wait_until("the build runs", || !bench.daemon.docker_says(&["ps", "--quiet"]).is_empty());
+    killed.signal(Signal::KILL);
+    assert_eq!(killed.finish().code, None);
+    assert_eq!(bench.names(), "");
+    let built = bench.built(0, &[commit], &["--run", GENERATE]);
+    assert_eq!(built[0]["is_new"], true);
+    let again = bench.built(0, &[commit], &["--run", &slow]);
+    assert_eq!(again[0]["is_new"], true, "what the killed build left is swept, and no part of this");
+    assert_eq!(bench.daemon.docker_says(&["ps", "--all", "--quiet"]), "");
+}
+
+fn images_are_sent(bench: &Bench<'_>, commit: &str) {
+    let arguments = ["--run", GENERATE, "--push"];
+    bench.run(2, &bench.build(&[commit], &arguments)).says(&["refuses", "docker login"]);
+    let encoded = base64::engine::general_purpose::STANDARD.encode("bench:s3cret");
+    let registry = bench.images.split('/').next().unwrap();
+    let text = format!(r#"{{"auths": {{"{registry}": {{"auth": "{encoded}"}}}}}}"#);
+    fs::write(bench.place.path("docker/config.json"), text).unwrap();
+    let sent = bench.built(0, &[commit], &arguments);
+    let digest = sent[0]["digest"].as_str().unwrap();
+    let image = format!("{}:{commit}", bench.images);
+    assert_eq!(bench.run(0, &["images", "pull", &image, "--out", "fetched"]).stdout.trim(), digest);
+    assert_eq!(bench.built(0, &[commit], &arguments)[0]["digest"], digest, "it is there and isn't sent again");
+    bench.run(0, &["images", "prune", "--folder", "fetched"]);
+    assert!(!bench.place.path("fetched").exists());
+}
+
+fn images_are_pruned(bench: &Bench<'_>, kept: &str) {
+    let kept = format!("{}:{kept}", bench.images);
+    bench.run(2, &["images", "prune"]).says(&["--max-size"]);
+    let before = bench.names();
+    bench.run(0, &["images", "prune", "--max-size", "0", "--dry-run"]).says(&["would go"]);
+    assert_eq!(bench.names(), before);
+    bench.run(0, &["images", "prune", "--max-size", "0", "--keep", &kept]).says(&["are gone"]);
+    assert!(bench.names().lines().any(|name| name == kept));
+    assert!(!bench.names().contains("<none>"));
+    bench.run(0, &["images", "prune", "--older-days", "0"]);
+    assert_eq!(bench.names(), "");
+    assert!(!bench.daemon.docker_says(&["images", "--quiet", BASE]).is_empty(), "the base is nobody's to remove");
+}
