@@ -153,7 +153,10 @@ impl Builder<'_> {
         context: &PrepareContext<'_>,
     ) -> Result<Result<CommitId, String>, CommandError> {
         let revision = Revision::new(commit).exit(Exit::Usage)?;
-        let source = match Source::open(&self.args.repository, context).exit(Exit::Machine)? {
+        // A folder may be named from where one is.
+        let address = Path::new(&self.args.repository);
+        let address = if address.is_dir() { address.canonicalize().exit(Exit::Machine)? } else { address.to_owned() };
+        let source = match Source::open(&address.to_string_lossy(), context).exit(Exit::Machine)? {
             Ok(source) => source,
             Err(failure) => return Err(CommandError::new(Exit::Usage, failure.message).hint("check `--repository`")),
         };
