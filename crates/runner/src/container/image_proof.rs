@@ -187,7 +187,7 @@ mod tests {
         let held = |pairs: &[(&str, &[u8])]| -> BTreeMap<String, Packed> {
             pairs.iter().map(|(path, bytes)| ((*path).to_owned(), Packed::File(Digest::of(bytes)))).collect()
         };
-        let python = |path: &str| path.ends_with(".py");
+        let python = |path: &str| std::path::Path::new(path).extension().is_some_and(|found| found == "py");
         assert_eq!(compare(&entries, &held(&[("a.py", b"a"), ("x.so", b"x")]), "m", python), Ok(1));
         assert!(compare(&entries, &held(&[("a.py", b"A")]), "m", python).unwrap_err().contains("isn't the commit's"));
         assert!(compare(&entries, &held(&[("b.txt", b"b")]), "m", python).unwrap_err().contains("`m/a.py` is missing"));

@@ -3,6 +3,8 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::symlink;
 
+use isobench_schema::environment::Rung;
+
 use super::super::cache::write_record;
 use super::super::fixture::rewrite_in_place;
 use super::super::manifest::scan;
