@@ -162,7 +162,7 @@ fn wrong_builds_leave_nothing(bench: &Bench<'_>, commit: &str) {
         // A marker of success that is none.
         ("echo done", "can't be imported"),
         ("echo x >> engine/__init__.py", "isn't the commit's"),
-        ("rm engine/__init__.py", "is missing"),
+        ("python3 -c 'import os; os.remove(\"engine/__init__.py\")'", "is missing"),
     ] {
         let built = bench.built(100, &[commit], &["--run", command]);
         let problem = built[0]["problem"].as_str().unwrap_or_else(|| panic!("{built:#?}"));
