@@ -12,7 +12,7 @@ use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage
 use isobench_schema::ids::CommitId;
 
 use super::Git;
-use crate::command::run_into;
+use crate::command::{RunCommandError, run_into};
 use crate::environment::safe_path::{link_stays_inside, relative, to_text};
 use crate::environment::{EnvironmentError, Stop};
 
@@ -152,7 +152,13 @@ fn write_files(
         }
         State::Head(_) | State::Body { .. } => {}
     }
-    let finished = result?;
+    let finished = match result {
+        // What git writes is taken by the folder: a full disk is the folder's, not git's.
+        Err(RunCommandError::Sink { source, .. }) if source.kind() != io::ErrorKind::Other => {
+            return Err(EnvironmentError::Write { path: folder.to_owned(), source }.into());
+        }
+        other => other?,
+    };
     git.check(&finished, || format!("the files of `{}` can't be read", commit.short()))?;
     if blobs.next().is_some() {
         let message = format!("git ended before all files of `{}` were read", commit.short());
