@@ -136,8 +136,8 @@ disk-gib = 3
     let row = only_task(&rows);
     assert_eq!(row.server.model, "/data/x/t/weights");
     assert_eq!((&row.workload, &row.environment, row.limits), (&task.workload, &task.environment, task.limits));
-    // Those of a native build, which an overlay excludes, and of a script have tests of their own too.
-    let elsewhere = ["workload.script", "environment.native"];
+    // Those of a native build and of images, which others exclude, and of a script have tests of their own too.
+    let elsewhere = ["workload.script", "environment.native", "environment.image", "environment.baseline-image"];
     for key in keys::task_keys().iter().filter(|key| !elsewhere.iter().any(|own| key.path.starts_with(own))) {
         let name = key.path.rsplit('.').next().unwrap();
         assert!(text.contains(name) || OF_OTHERS.split(' ').any(|other| other == name), "{name}");
