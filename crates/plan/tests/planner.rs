@@ -7,7 +7,7 @@ use isobench_plan::choose::{Choice, inputs_needed, revisions_needed};
 use isobench_plan::dataset::Dataset;
 use isobench_plan::estimate;
 use isobench_plan::planner::{self, DesignOptions, PlanOptions};
-use isobench_schema::container::ContainerSpec;
+use isobench_schema::container::{ContainerSpec, ImageFacts};
 use isobench_schema::deviation::{Deviation, DeviationKind};
 use isobench_schema::environment::Isolation;
 use isobench_schema::facts::{Device, Facts, ResolvedRevision};
@@ -332,7 +332,7 @@ fn agents_run_in_containers_unless_their_files_are_built_outside() {
     let in_containers = |dataset: &Dataset| {
         with(dataset, |options| {
             options.allow_unisolated = false;
-            options.container = Some(ContainerSpec::default());
+            options.container = Some(ContainerSpec { image: Some(ImageFacts::default()), ..ContainerSpec::default() });
         })
     };
     let mut dataset = read_task(SAMPLE, &[]);
