@@ -108,7 +108,7 @@ fn read<T: serde::de::DeserializeOwned>(run: &Path, record: &LaunchRecord, name:
 
 /// Returns the copies of packages in the cache, with what changes when one is made again.
 fn copies(place: &Place) -> Vec<(PathBuf, u64)> {
-    let entries = fs::read_dir(place.path("cache/images")).unwrap().flatten().map(|entry| entry.path());
+    let entries = fs::read_dir(place.path("cache/image-packages")).unwrap().flatten().map(|entry| entry.path());
     let mut records: Vec<_> = entries
         .map(|folder| folder.join("manifest.json"))
         .filter_map(|record| Some((record.clone(), record.metadata().ok()?.ino())))

@@ -1,4 +1,4 @@
-//! What the cache holds: environments, virtual environments and inputs, with their sizes and last uses; and removing it.
+//! What the cache holds: environments, what they are made of, and inputs, with their sizes and last uses; and removing it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -12,7 +12,10 @@ use serde::Serialize;
 use crate::cache_use::{self, LastUse};
 use crate::environment::cache::read_record;
 use crate::environment::remove::discard;
-use crate::environment::{EnvironmentError, Manifest, VenvRecord, prove_record};
+use crate::environment::{
+    EnvironmentError, ImageRecord, Manifest, VenvRecord, image_packages_folder, native_folder, native_words,
+    prove_environment, prove_image_package, prove_native_build, prove_venv,
+};
 use crate::inputs::{InputRecord, inputs_folder, prove_input};
 
 /// How the name of the list ends that tells which blobs an input needs which is being fetched.
@@ -29,16 +32,25 @@ pub enum EntryKind {
     Environment,
     /// A virtual environment, which environments share.
     Venv,
+    /// The native files of a build, which environments share.
+    NativeBuild,
+    /// A package that was copied out of an image, and what the image's Python says of itself.
+    ImagePackage,
     /// A model, a tokenizer or a dataset's file.
     Input,
 }
 
 impl EntryKind {
+    /// Every kind, in the order in which they are listed.
+    const ALL: [Self; 5] = [Self::Environment, Self::Venv, Self::NativeBuild, Self::ImagePackage, Self::Input];
+
     /// Returns its name for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Environment => "environment",
             Self::Venv => "venv",
+            Self::NativeBuild => "native-build",
+            Self::ImagePackage => "image-package",
             Self::Input => "input",
         }
     }
@@ -47,6 +59,8 @@ impl EntryKind {
         match self {
             Self::Environment => cache.join("environments"),
             Self::Venv => cache.join("venvs"),
+            Self::NativeBuild => native_folder(cache),
+            Self::ImagePackage => image_packages_folder(cache),
             Self::Input => inputs_folder(cache).join("sets"),
         }
     }
@@ -86,7 +100,7 @@ impl CachedEntry {
 /// Returns the operating system's error if a folder of it can't be listed.
 pub fn list(cache: &Path) -> io::Result<Vec<CachedEntry>> {
     let mut entries = Vec::new();
-    for kind in [EntryKind::Environment, EntryKind::Venv, EntryKind::Input] {
+    for kind in EntryKind::ALL {
         let folder = kind.folder(cache);
         let found = match fs::read_dir(&folder) {
             Ok(found) => found,
@@ -123,6 +137,8 @@ fn look(kind: EntryKind, id: String, folder: &Path, cache: &Path) -> CachedEntry
         }),
         EntryKind::Venv => read_record::<VenvRecord>(folder)
             .map(|record| format!("Python {}, {} packages", record.python_version, record.packages.len())),
+        EntryKind::NativeBuild => native_words(folder),
+        EntryKind::ImagePackage => read_record::<ImageRecord>(folder).map(|record| record.words()),
         EntryKind::Input => read_record::<InputRecord>(folder).map(|record| {
             let commit = record.commit.as_deref().map(|commit| format!("@{}", short(commit))).unwrap_or_default();
             format!("{} {}{commit}, {} files", record.source.kind, record.source.repository, record.files.len())
@@ -131,7 +147,9 @@ fn look(kind: EntryKind, id: String, folder: &Path, cache: &Path) -> CachedEntry
     let last_use = cache_use::last_use(folder);
     let made_ms = fs::metadata(folder).ok().and_then(|data| u64::try_from(data.mtime().saturating_mul(1000)).ok());
     let bytes = match kind {
-        EntryKind::Environment | EntryKind::Venv => taken(&[folder.to_owned()]),
+        EntryKind::Environment | EntryKind::Venv | EntryKind::NativeBuild | EntryKind::ImagePackage => {
+            taken(&[folder.to_owned()])
+        }
         EntryKind::Input => taken(&blobs_of(folder, cache)),
     };
     CachedEntry {
@@ -261,7 +279,10 @@ pub fn prove(cache: &Path, entry: &CachedEntry) -> Result<Option<String>, Enviro
         return Ok(Some("it was never finished".to_owned()));
     }
     match entry.kind {
-        EntryKind::Environment | EntryKind::Venv => prove_record(entry.kind, &folder),
+        EntryKind::Environment => prove_environment(&folder),
+        EntryKind::Venv => Ok(prove_venv(&folder)),
+        EntryKind::NativeBuild => Ok(prove_native_build(&folder)),
+        EntryKind::ImagePackage => Ok(prove_image_package(&folder)),
         EntryKind::Input => Ok(prove_input(&folder)),
     }
 }

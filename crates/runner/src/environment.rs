@@ -41,13 +41,15 @@ use crate::host::reaper::{Reaper, UnkillableError};
 use crate::sink::SinkError;
 
 pub use cache::evict;
+pub(crate) use image::image_packages_folder;
 pub use image::{CopiedPackage, ImageRecord};
 pub use known::{KnownTrees, prepare_known};
 pub use manifest::{Entry, Manifest, OverlayNote};
 pub(crate) use manifest::{differences, scan, scan_again};
 pub use native::NativeNote;
+pub(crate) use native::{native_folder, native_words};
 pub use prepare::{Prepared, prepare};
-pub(crate) use prove_again::prove_record;
+pub(crate) use prove_again::{prove_environment, prove_image_package, prove_native_build, prove_venv};
 pub use venv::VenvRecord;
 
 /// Where and how long an environment may be prepared.

@@ -12,7 +12,7 @@ use isobench_schema::container::ImageFacts;
 
 use super::daemon::with_cause;
 use super::labels::labels;
-use super::work::write_chunk;
+use super::work::{Said, write_chunk};
 use super::{ContainerError, ContainerOptions, Daemon, Executed};
 
 /// How many containers this process has made for questions.
@@ -135,13 +135,13 @@ impl Daemon {
         let options = LogsOptions { stdout: true, stderr: true, tail: "all".to_owned(), ..LogsOptions::default() };
         let chunks = self.docker.logs(id, Some(options));
         tokio::pin!(chunks);
-        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let (mut stdout, mut stderr) = (Said::default(), Said::default());
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(ContainerError::asked("tell what a container wrote"))?;
             let path = || "the output of a container".to_owned();
             let written = write_chunk(&chunk, &mut stdout, &mut stderr);
             written.map_err(|source| ContainerError::File { path: path(), source })?;
         }
-        Ok((stdout, stderr))
+        Ok((stdout.0, stderr.0))
     }
 }

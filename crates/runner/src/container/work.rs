@@ -47,6 +47,26 @@ pub struct ContainerState {
     pub labels: BTreeMap<String, String>,
 }
 
+/// The most bytes that an answer of a container may have.
+const MOST_SAID: usize = 64 << 20;
+
+/// What a container says in answer to a question, in memory: a stranger's program may say more than there is room for.
+#[derive(Debug, Default)]
+pub(super) struct Said(pub(super) Vec<u8>);
+
+impl Write for Said {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len().saturating_add(bytes.len()) > MOST_SAID {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("it says more than {MOST_SAID} bytes")));
+        }
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A command that ran in a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executed {
@@ -121,7 +141,7 @@ impl Daemon {
         };
         let exec = self.docker.create_exec(id, options).await.map_err(ContainerError::asked(what()))?.id;
         let started = self.docker.start_exec(&exec, None).await.map_err(ContainerError::asked(what()))?;
-        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let (mut stdout, mut stderr) = (Said::default(), Said::default());
         if let StartExecResults::Attached { mut output, input: _ } = started {
             while let Some(chunk) = output.next().await {
                 let chunk = chunk.map_err(ContainerError::asked(what()))?;
@@ -129,7 +149,7 @@ impl Daemon {
             }
         }
         let ended = self.docker.inspect_exec(&exec).await.map_err(ContainerError::asked(what()))?;
-        Ok(Executed { code: ended.exit_code.unwrap_or(-1), stdout, stderr })
+        Ok(Executed { code: ended.exit_code.unwrap_or(-1), stdout: stdout.0, stderr: stderr.0 })
     }
 
     /// Unpacks a tar archive into a folder of a container.
@@ -392,4 +412,18 @@ pub(super) fn append(path: &Path) -> Result<File, ContainerError> {
 
 fn file(path: &str, source: io::Error) -> ContainerError {
     ContainerError::File { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_container_says_in_answer_has_a_bound() {
+        let mut said = Said(vec![0; MOST_SAID - 3]);
+        said.write_all(b"abc").unwrap();
+        let error = said.write_all(b"d").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert_eq!(said.0.len(), MOST_SAID);
+    }
 }

@@ -99,6 +99,15 @@ impl Stored for ImageRecord {
 }
 
 impl ImageRecord {
+    /// Returns what it is, in a few words.
+    pub(crate) fn words(&self) -> String {
+        let package = self.copied.as_ref().map(|copied| format!(", `{}`", copied.name)).unwrap_or_default();
+        let (python, packages) = (&self.python_version, self.packages.len());
+        let image = self.image.split_once(':').map_or(self.image.as_str(), |(_, hex)| hex);
+        let short: String = image.chars().take(12).collect();
+        format!("image {short}, Python {python}, {packages} packages{package}")
+    }
+
     /// Returns the folder of the package's copy.
     pub(super) fn package_folder(&self, package: &str) -> Option<PathBuf> {
         self.copied.as_ref().filter(|copied| copied.name == package).map(|_| self.copy_of(package))
@@ -137,6 +146,11 @@ impl ImageRecord {
     }
 }
 
+/// Returns the folder of the cache that holds what was copied out of images.
+pub(crate) fn image_packages_folder(cache: &Path) -> PathBuf {
+    cache.join("image-packages")
+}
+
 /// Takes what is known of an image's Python from the cache, or looks into the image; held, so that no prune takes it.
 pub(super) fn held(
     python: &ImagePython,
@@ -148,7 +162,9 @@ pub(super) fn held(
         return Err(Failure::new(FailureStage::Acquire, FailureClass::EnvironmentUnproven, message).into());
     };
     let key = serde_json::json!({ "image": image.id, "program": python.program, "package": package });
-    let folder = context.cache.join("images").join(Digest::of_json(&key)?.as_str());
+    let folder = image_packages_folder(context.cache).join(Digest::of_json(&key)?.as_str());
+    // Held before it is looked at, so that no prune takes it in between.
+    let used = UseLock::take(&folder).map_err(EnvironmentError::write(&folder))?;
     let _lock = FolderLock::take(&folder.with_extension("lock"), context)?;
     let known = read_record::<ImageRecord>(&folder).filter(|record| record.folder == folder && record.is_unchanged());
     let record = if let Some(record) = known {
@@ -161,7 +177,6 @@ pub(super) fn held(
         write_record(&folder, &record)?;
         record
     };
-    let used = UseLock::take(&folder).map_err(EnvironmentError::write(&folder))?;
     Ok((record, used))
 }
 

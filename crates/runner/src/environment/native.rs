@@ -32,6 +32,7 @@ use super::remove::{discard, remove_tree};
 use super::safe_path::to_text;
 use super::venv::{Interpreter, VenvRecord};
 use super::{EnvironmentError, PrepareContext, Stop, share, sync};
+use crate::cache_use::UseLock;
 use tree::NativeTree;
 
 /// The files that a build made, in its folder.
@@ -85,6 +86,7 @@ pub(super) struct Native {
     folder: PathBuf,
     record: NativeRecord,
     _lock: FolderLock,
+    _used: UseLock,
 }
 
 /// A patch of a file that is compiled but belongs to no native tree would have no effect, which must never pass in silence.
@@ -122,7 +124,9 @@ pub(super) fn ensure(
     }))?;
     let timeout = native.timeout_s.map_or(context.timeout, |seconds| Duration::from_secs(seconds.into()));
     let context = &PrepareContext { timeout, ..*context };
-    let folder = context.cache.join("native").join(key.as_str());
+    let folder = native_folder(context.cache).join(key.as_str());
+    // Held before it is looked at, so that no prune takes it in between.
+    let used = UseLock::take(&folder).map_err(EnvironmentError::write(&folder))?;
     let lock = FolderLock::take(&folder.with_extension("lock"), context)?;
     let known = read_record::<NativeRecord>(&folder).filter(|record| record.key == key && is_whole(&folder, record));
     let record = if let Some(record) = known {
@@ -138,7 +142,24 @@ pub(super) fn ensure(
         }
         made?
     };
-    Ok(Native { folder, record, _lock: lock })
+    Ok(Native { folder, record, _lock: lock, _used: used })
+}
+
+/// Returns the folder of the cache that holds native builds, by key.
+pub(crate) fn native_folder(cache: &Path) -> PathBuf {
+    cache.join("native")
+}
+
+/// Returns what a native build of the cache is, in a few words, if it was finished.
+pub(crate) fn native_words(folder: &Path) -> Option<String> {
+    let record = read_record::<NativeRecord>(folder)?;
+    let files = record.files.values().filter(|entry| !matches!(entry, Entry::Folder)).count();
+    Some(format!("native tree {}, {files} files, built in {} s", record.tree.short(), record.seconds))
+}
+
+/// Returns whether a native build of the cache is as it was made; `None` if its record can't be read.
+pub(super) fn is_unchanged(folder: &Path) -> Option<bool> {
+    read_record::<NativeRecord>(folder).map(|record| is_whole(folder, &record))
 }
 
 fn is_whole(folder: &Path, record: &NativeRecord) -> bool {
@@ -265,8 +286,5 @@ impl Native {
 
 /// Removes a native build from the cache if its files were changed since: trees may share their bytes.
 pub(super) fn evict_if_changed(note: &NativeNote) -> Result<(), EnvironmentError> {
-    match read_record::<NativeRecord>(&note.folder) {
-        Some(record) if is_whole(&note.folder, &record) => Ok(()),
-        Some(_) | None => discard(&note.folder),
-    }
+    if is_unchanged(&note.folder) == Some(true) { Ok(()) } else { discard(&note.folder) }
 }

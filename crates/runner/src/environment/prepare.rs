@@ -138,6 +138,9 @@ fn try_prepare(spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<P
         entry.finish(&manifest)?;
         manifest
     };
+    if let Some(note) = &manifest.native_build {
+        uses.push(UseLock::take(&note.folder).map_err(EnvironmentError::write(&note.folder))?);
+    }
     let python_path = match &spec.overlay {
         Some(_) => vec![tree.clone()],
         None => python_path.iter().map(|folder| tree.join(folder)).collect(),

@@ -1,25 +1,47 @@
-//! Proving what the cache holds again: every file against the record that was written when it was made.
+//! Proving what the cache holds again: every file against the record that was written when it was made. Each function returns
+//! what isn't as its record says, if something isn't.
 
 use std::path::Path;
 
 use super::EnvironmentError;
 use super::cache::read_record;
+use super::image::ImageRecord;
 use super::manifest::{Manifest, scan};
+use super::native;
 use super::venv::VenvRecord;
-use crate::cache_entries::EntryKind;
 
-/// Returns what of an environment or a virtual environment isn't as its record says, if something isn't.
-pub(crate) fn prove_record(kind: EntryKind, folder: &Path) -> Result<Option<String>, EnvironmentError> {
-    if kind == EntryKind::Venv {
-        let record = read_record::<VenvRecord>(folder);
-        return Ok(match record {
-            Some(record) if record.is_unchanged() => None,
-            Some(_) => Some("files of the virtual environment were changed, added or removed".to_owned()),
-            None => Some("its record can't be read".to_owned()),
-        });
+/// What is said of an entry whose record is damaged.
+const UNREADABLE: &str = "its record can't be read";
+
+/// Proves a virtual environment.
+pub(crate) fn prove_venv(folder: &Path) -> Option<String> {
+    let is_unchanged = read_record::<VenvRecord>(folder).map(|record| record.is_unchanged());
+    changed(is_unchanged, "files of the virtual environment were changed, added or removed")
+}
+
+/// Proves a native build.
+pub(crate) fn prove_native_build(folder: &Path) -> Option<String> {
+    changed(native::is_unchanged(folder), "files that the build made were changed, added or removed")
+}
+
+/// Proves a package that was copied out of an image.
+pub(crate) fn prove_image_package(folder: &Path) -> Option<String> {
+    let is_unchanged = read_record::<ImageRecord>(folder).map(|record| record.is_unchanged());
+    changed(is_unchanged, "files of the image's package were changed, added or removed")
+}
+
+fn changed(is_unchanged: Option<bool>, what: &str) -> Option<String> {
+    match is_unchanged {
+        Some(true) => None,
+        Some(false) => Some(what.to_owned()),
+        None => Some(UNREADABLE.to_owned()),
     }
+}
+
+/// Proves an environment.
+pub(crate) fn prove_environment(folder: &Path) -> Result<Option<String>, EnvironmentError> {
     let Some(manifest) = read_record::<Manifest>(folder) else {
-        return Ok(Some("its record can't be read".to_owned()));
+        return Ok(Some(UNREADABLE.to_owned()));
     };
     let tree = folder.join("tree");
     let found = scan(&tree)?;

@@ -6,6 +6,7 @@ use std::process::Command;
 use isobench_schema::environment::NativeBuild;
 
 use super::*;
+use crate::cache_entries::{EntryKind, Removed, list, prove as prove_entry, remove};
 
 const FILES: &[(&str, &str)] = &[
     ("csrc/a.c", "int answer(void) { return 1; }\n"),
@@ -223,6 +224,32 @@ fn a_native_build_has_a_deadline_of_its_own() {
     let failure = failure_of(&place, &slow);
     assert_eq!(failure.class, FailureClass::BuildTimeout);
     assert_eq!(failure.evidence.last().unwrap().text, "waiting");
+    assert!(whole_builds(&place).is_empty());
+}
+
+#[test]
+fn a_native_build_is_an_entry_of_the_cache_that_stays_while_its_trees_are_used() {
+    let place = Place::new();
+    let spec = spec(&place.repository(FILES), MAKE);
+    let made = prepared(&place, &spec);
+    made.note_use("some-run");
+    let context = place.context();
+    let cache = context.cache;
+    let find = || list(cache).unwrap().into_iter().find(|entry| entry.kind == EntryKind::NativeBuild).unwrap();
+    let entry = find();
+    assert!(entry.is_whole && entry.is_used && entry.bytes > 0, "{entry:?}");
+    assert!(entry.what.starts_with("native tree ") && entry.what.contains(", 1 files, built in "), "{}", entry.what);
+    assert_eq!(entry.last_use.as_ref().unwrap().run, "some-run");
+    assert_eq!(prove_entry(cache, &entry).unwrap(), None);
+    assert_eq!(remove(cache, &entry).unwrap(), Removed::InUse);
+    drop(made);
+    // Taken from the cache, it is held as well.
+    let again = prepared(&place, &spec);
+    assert_eq!((remove(cache, &find()).unwrap(), builds(&place)), (Removed::InUse, 1));
+    drop(again);
+    std::fs::write(entry.folder(cache).join("files/engine/extra"), "").unwrap();
+    assert!(prove_entry(cache, &entry).unwrap().unwrap().contains("added"));
+    assert_eq!(remove(cache, &entry).unwrap(), Removed::Gone);
     assert!(whole_builds(&place).is_empty());
 }
 
