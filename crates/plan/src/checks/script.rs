@@ -129,18 +129,41 @@ fn arguments(task: &Task, script: &Script) -> Vec<Fault> {
             faults.push(("workload.script.arguments", message));
         }
     }
+    faults.extend(model(task, script).map(|message| ("workload.script.arguments", message)));
     faults
 }
 
-/// Returns the value that an argument list gives an option last.
+/// What `workload.script.arguments` hold in place of the task's model.
+const MODEL: &str = "{model}";
+
+/// Says why a script wouldn't measure the task's model: without `--model` it takes its own default.
+fn model(task: &Task, script: &Script) -> Option<String> {
+    let Some(given) = value(&script.arguments, "--model") else {
+        return Some(format!(
+            "`workload.script.arguments` have no `--model`, and `{}` would take a model of its own: give \
+             `\"--model\", \"{MODEL}\"`",
+            script.tool
+        ));
+    };
+    (given != MODEL && given != task.server.model).then(|| {
+        format!(
+            "`--model {given}` in `workload.script.arguments` contradicts `server.model`, which is `{}`: give \
+             `\"--model\", \"{MODEL}\"`",
+            task.server.model
+        )
+    })
+}
+
+/// Returns the value that an argument list gives an option last. The engine's parser takes `_` for `-` in names.
 fn value<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
+    let is_named = |word: &str| word.replace('_', "-") == name;
     let mut found = None;
     let mut words = arguments.iter().peekable();
     while let Some(word) = words.next() {
-        if let Some(value) = word.strip_prefix(name).and_then(|rest| rest.strip_prefix('=')) {
-            found = Some(value);
-        } else if word == name {
-            found = words.peek().map(|value| value.as_str()).or(found);
+        match word.split_once('=') {
+            Some((before, value)) if is_named(before) => found = Some(value),
+            Some(_) | None if is_named(word) => found = words.peek().map(|value| value.as_str()).or(found),
+            Some(_) | None => {}
         }
     }
     found

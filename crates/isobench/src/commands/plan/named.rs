@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use isobench_plan::dataset::Dataset;
 use isobench_plan::nearest::nearest;
 use isobench_schema::ids::{Revision, TaskId};
-use isobench_schema::plan::Plan;
+use isobench_schema::plan::{Plan, Problem};
 
 use crate::exit::{CommandError, Exit};
 
@@ -29,7 +29,7 @@ pub(super) struct Named<'t> {
 /// Returns an error that lists the tasks it may be, or names the nearest one, if it isn't exactly one.
 pub(super) fn task(plan: &Plan, text: &str) -> Result<TaskId, CommandError> {
     let named = of_plan(plan);
-    find(&named, text)?.ok_or_else(|| unknown(text, &named))
+    find(&named, text)?.ok_or_else(|| unknown(text, &named, &plan.problems))
 }
 
 /// Returns the task that `text` names: its id, else its human commit, else its baseline, whole or the beginning, as long as
@@ -122,7 +122,8 @@ fn ambiguous(text: &str, found: &[&TaskId]) -> CommandError {
         .hint("give more of the name or of the commit")
 }
 
-fn unknown(text: &str, tasks: &[Named<'_>]) -> CommandError {
+fn unknown(text: &str, tasks: &[Named<'_>], problems: &[Problem]) -> CommandError {
+    let error = CommandError::new(Exit::Usage, format!("the plan has no task `{text}`"));
     // A commit is compared at the length at which it was given.
     let cut = |commit: &'_ str| commit.get(..text.len()).unwrap_or(commit).to_owned();
     let of = |part: Part| tasks.iter().filter_map(move |task| Some((cut(part.of(task)?), task.id)));
@@ -133,11 +134,16 @@ fn unknown(text: &str, tasks: &[Named<'_>]) -> CommandError {
         let of_commit = commits.iter().find(|(name, _)| name == near);
         of_commit.map_or_else(|| near.to_owned(), |(_, id)| id.to_string())
     });
-    let hint = match near {
-        Some(near) => format!("did you mean `{near}`? `isobench plan` lists all"),
-        None => "`isobench plan` lists them".to_owned(),
-    };
-    CommandError::new(Exit::Usage, format!("the plan has no task `{text}`")).hint(hint)
+    // It may be in a file that could not be read.
+    let unread = problems.first().map(|problem| {
+        let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
+        format!("{}{line} could not be read: {}", problem.file, problem.message)
+    });
+    error.hint(match (near, unread) {
+        (Some(near), _) => format!("did you mean `{near}`? `isobench plan` lists all"),
+        (None, Some(unread)) => unread,
+        (None, None) => "`isobench plan` lists them".to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -216,5 +222,10 @@ mod tests {
             let error = task(&plan(), text).unwrap_err();
             assert_eq!((error.message.as_str(), error.hint.as_deref()), (message, Some(hint)));
         }
+        let mut plan = plan();
+        let (file, message) = ("task.toml".to_owned(), "required key `id` is missing".to_owned());
+        plan.problems.push(Problem { file, line: Some(3), column: None, message });
+        let error = task(&plan, "zzzzzzzz").unwrap_err();
+        assert_eq!(error.hint.as_deref(), Some("task.toml:3 could not be read: required key `id` is missing"));
     }
 }
