@@ -170,6 +170,32 @@ pub enum RegistryError {
     NoAuthorities,
 }
 
+impl RegistryError {
+    /// Changes every text that may hold words of the other side.
+    pub(super) fn map_texts(mut self, change: &dyn Fn(&str) -> String) -> Self {
+        let texts: Vec<&mut String> = match &mut self {
+            Self::Unreachable { address, .. }
+            | Self::Deadline { address, .. }
+            | Self::BrokenOff { address, .. }
+            | Self::TooLong { address, .. }
+            | Self::Address { address, .. }
+            | Self::OtherBytes { address, .. }
+            | Self::OtherSize { address, .. } => vec![address],
+            Self::Refused { said, .. } | Self::NoRepository { said, .. } | Self::Throttled { said, .. } => vec![said],
+            Self::Status { address, said: other, .. }
+            | Self::Endless { address, why: other }
+            | Self::LeadsElsewhere { address, target: other, .. }
+            | Self::NotARegistry { address, why: other } => vec![address, other],
+            Self::Layout { why, .. } => vec![why],
+            Self::Folder { .. } | Self::NoAuthorities => Vec::new(),
+        };
+        for text in texts {
+            *text = change(text);
+        }
+        self
+    }
+}
+
 fn seconds(duration: &Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }

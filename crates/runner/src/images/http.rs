@@ -12,7 +12,7 @@ use ureq::{Agent, AsSendBody, SendBody, Timeout};
 use super::address::{Address, is_loopback};
 use super::error::RegistryError;
 use super::limits::retry_after;
-use super::secret::Secret;
+use super::secret::{Secret, hide};
 use crate::https;
 
 /// How often a request that changes nothing is made again after the other side's momentary trouble.
@@ -115,6 +115,8 @@ pub(super) struct Http {
     notice: Notice,
     /// What was waited after having asked too often.
     waited: Mutex<Duration>,
+    /// Everything secret that was sent, which answers may repeat.
+    secrets: Mutex<Vec<Secret>>,
 }
 
 impl std::fmt::Debug for Http {
@@ -132,6 +134,7 @@ pub(super) struct Reply {
     pub(super) address: Address,
     allowed: Duration,
     silence: Duration,
+    secrets: Vec<Secret>,
 }
 
 impl Http {
@@ -153,7 +156,26 @@ impl Http {
             .timeout_per_write(Some(patience.silence))
             .user_agent(concat!("isobench/", env!("CARGO_PKG_VERSION")))
             .build();
-        Ok(Self { agent: Agent::new_with_config(config), patience, notice, waited: Mutex::new(Duration::ZERO) })
+        let agent = Agent::new_with_config(config);
+        Ok(Self { agent, patience, notice, waited: Mutex::new(Duration::ZERO), secrets: Mutex::new(Vec::new()) })
+    }
+
+    /// Keeps a secret that is sent, so that no message shows it.
+    pub(super) fn keep(&self, secret: &Secret) {
+        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        if !secrets.contains(secret) {
+            secrets.push(secret.clone());
+        }
+    }
+
+    /// Returns an error without the secrets that the other side may have put into it.
+    pub(super) fn without_secrets(&self, error: RegistryError) -> RegistryError {
+        error.map_texts(&|text| self.hide(text))
+    }
+
+    /// Returns a text without the secrets that were sent.
+    pub(super) fn hide(&self, text: &str) -> String {
+        hide(text, &self.secrets.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn patience(&self) -> &Patience {
@@ -164,6 +186,10 @@ impl Http {
     ///
     /// `authorization` goes to the host of the address and to no other.
     pub(super) fn ask(&self, ask: &Ask<'_>, authorization: Option<&Secret>) -> Result<Reply, RegistryError> {
+        self.follow(ask, authorization).map_err(|error| self.without_secrets(error))
+    }
+
+    fn follow(&self, ask: &Ask<'_>, authorization: Option<&Secret>) -> Result<Reply, RegistryError> {
         let mut address = ask.address.clone();
         for _ in 0..=MOST_REDIRECTS {
             let secret = authorization.filter(|_| address.is_same_place(ask.address));
@@ -196,7 +222,7 @@ impl Http {
                 next_wait *= 2;
                 if !self.may_wait(wait) {
                     let registry = reply.address.authority().to_owned();
-                    return Err(RegistryError::Throttled { registry, retry_after: told, said: reply.said(None) });
+                    return Err(RegistryError::Throttled { registry, retry_after: told, said: reply.said() });
                 }
                 (self.notice)(&format!(
                     "`{}` was asked too often; asking again in {} s",
@@ -225,6 +251,9 @@ impl Http {
     }
 
     fn once(&self, ask: &Ask<'_>, authorization: Option<&Secret>) -> Result<Reply, RegistryError> {
+        if let Some(secret) = authorization {
+            self.keep(secret);
+        }
         let allowed = ask.allowed(&self.patience);
         let sent = Instant::now();
         let answered = self.send(ask, authorization, allowed);
@@ -233,7 +262,8 @@ impl Http {
             Ok(response) => {
                 let (head, body) = response.into_parts();
                 let address = ask.address.clone();
-                Ok(Reply { status: head.status.as_u16(), headers: head.headers, body, address, allowed, silence })
+                let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                Ok(Reply { status: head.status.as_u16(), headers: head.headers, body, address, allowed, silence, secrets })
             }
             Err(ureq::Error::Timeout(which)) => {
                 let (what, allowed) = if matches!(which, Timeout::Connect | Timeout::Resolve) {
@@ -347,8 +377,8 @@ impl Reply {
 
     /// Writes the whole body, and says after each piece how much came. Returns its length.
     pub(super) fn copy(self, limit: u64, sink: &mut dyn Write, progress: &dyn Fn(u64)) -> Result<u64, RegistryError> {
-        let Self { body, address, allowed, silence, .. } = self;
-        let address = address.to_string();
+        let Self { body, address, allowed, silence, secrets, .. } = self;
+        let address = hide(&address.to_string(), &secrets);
         let mut reader = body.into_with_config().limit(u64::MAX).reader();
         let mut chunk = vec![0_u8; CHUNK_BYTES];
         let mut got = 0_u64;
@@ -372,22 +402,16 @@ impl Reply {
         }
     }
 
-    /// Returns what the body says went wrong, on one line, without a secret that it may repeat.
-    pub(super) fn said(self, secret: Option<&Secret>) -> String {
-        let status = self.status;
+    /// Returns what the body says went wrong, on one line, without the secrets that it may repeat.
+    pub(super) fn said(mut self) -> String {
+        let (status, secrets) = (self.status, std::mem::take(&mut self.secrets));
         let mut bytes = Vec::new();
         // What came until then is enough.
         let _ = self.copy(LONGEST_SAYING, &mut bytes, &|_| ());
-        let said = saying(&bytes);
-        let said = secret.map_or_else(|| said.clone(), |secret| hide(&said, secret));
+        // A secret that is cut can't be recognised: it is hidden before.
+        let said: String = hide(&saying(&bytes), &secrets).chars().take(SHOWN).collect();
         if said.is_empty() { format!("status {status}, and no words") } else { said }
     }
-}
-
-fn hide(text: &str, secret: &Secret) -> String {
-    let whole = secret.reveal();
-    let last = whole.rsplit(' ').next().unwrap_or(whole);
-    text.replace(whole, "(secret)").replace(last, "(secret)")
 }
 
 /// Finds the words in a body: those of `{"errors": [{"code", "message"}]}` and of `{"message"}`, or else its text.
@@ -402,7 +426,7 @@ fn saying(bytes: &[u8]) -> String {
     let said = of_json.unwrap_or_else(|| String::from_utf8_lossy(bytes).into_owned());
     let plain: String = said.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
     let words: Vec<&str> = plain.split_whitespace().collect();
-    words.join(" ").chars().take(SHOWN).collect()
+    words.join(" ")
 }
 
 fn body_error(error: io::Error, address: String, got: u64, (silence, allowed): (Duration, Duration)) -> RegistryError {
@@ -420,7 +444,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_registry_says_is_one_line_without_secrets() {
+    fn what_a_registry_says_is_one_line() {
         for (body, expected) in [
             (r#"{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}"#, "authentication required"),
             (r#"{"errors":[{"code":"DENIED"}]}"#, "DENIED"),
@@ -430,8 +454,6 @@ mod tests {
         ] {
             assert_eq!(saying(body.as_bytes()), expected);
         }
-        let secret = Secret::new("Bearer abc.def");
-        assert_eq!(hide("token abc.def isn't valid", &secret), "token (secret) isn't valid");
     }
 
     #[test]

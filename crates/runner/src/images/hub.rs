@@ -134,10 +134,10 @@ fn page(reply: Reply, repository: &Repository) -> Result<Page, RegistryError> {
             return Err(RegistryError::NoRepository {
                 registry: reply.address.authority().to_owned(),
                 repository: repository.name().to_owned(),
-                said: reply.said(None),
+                said: reply.said(),
             });
         }
-        status => return Err(RegistryError::Status { address, status, said: reply.said(None) }),
+        status => return Err(RegistryError::Status { address, status, said: reply.said() }),
     }
     let content_type = reply.content_type().unwrap_or_default();
     let bytes = reply.bytes(LONGEST_PAGE)?;

@@ -33,6 +33,11 @@ impl Registry {
     /// # Errors
     /// Returns an error if the registry can't be asked, refuses, or lets one ask no more.
     pub fn look(&self, target: &Target, platform: &Platform) -> Result<ImageFound, RegistryError> {
+        let found = self.look_at(target, platform).map_err(|error| self.http.without_secrets(error))?;
+        Ok(ImageFound { reason: self.http.hide(&found.reason), ..found })
+    }
+
+    fn look_at(&self, target: &Target, platform: &Platform) -> Result<ImageFound, RegistryError> {
         let named = match self.manifest(target) {
             Ok(Some(named)) => named,
             Ok(None) => return Ok(missing()),
@@ -55,6 +60,10 @@ impl Registry {
     /// # Errors
     /// Returns an error as [`Registry::look`], and if what is there is no image for the platform.
     pub fn image(&self, target: &Target, platform: &Platform) -> Result<Option<ChosenImage>, RegistryError> {
+        self.serving_image(target, platform).map_err(|error| self.http.without_secrets(error))
+    }
+
+    fn serving_image(&self, target: &Target, platform: &Platform) -> Result<Option<ChosenImage>, RegistryError> {
         let Some(named) = self.manifest(target)? else { return Ok(None) };
         let address = self.manifest_address(target)?.to_string();
         match self.choose(named, platform)? {

@@ -93,6 +93,14 @@ impl Registry {
         let base =
             repository.base().map_err(|source| RegistryError::Address { address: repository.to_string(), source })?;
         let http = Http::new(patience, notice, Tls::of(&base))?;
+        match &credentials {
+            Some(Credentials::Password { user, password }) => {
+                http.keep(password);
+                http.keep(&basic(user, password));
+            }
+            Some(Credentials::IdentityToken(token)) => http.keep(token),
+            None => {}
+        }
         Ok(Self { http, base, repository, credentials, authorization: Mutex::new(None), pulls: Mutex::new(None) })
     }
 
@@ -176,11 +184,11 @@ impl Registry {
             return Err(self.unexpected(reply));
         };
         let Some(secret) = self.answer(&challenge, &reply.address)? else {
-            return Err(self.refused(reply, None));
+            return Err(self.refused(reply));
         };
         *self.authorization.lock().unwrap_or_else(PoisonError::into_inner) = Some(secret.clone());
         let reply = self.note(self.http.ask(ask, Some(&secret))?);
-        if reply.status == 401 { Err(self.refused(reply, Some(&secret))) } else { Ok(reply) }
+        if reply.status == 401 { Err(self.refused(reply)) } else { Ok(reply) }
     }
 
     fn note(&self, reply: Reply) -> Reply {
@@ -197,7 +205,7 @@ impl Registry {
             (Challenge::Basic, Some(Credentials::Password { user, password })) => Ok(Some(basic(user, password))),
             (Challenge::Basic, Some(Credentials::IdentityToken(_)) | None) => Ok(None),
             (Challenge::Bearer { realm, service, scope }, credentials) => {
-                let realm = led(from, realm)?;
+                let realm = led(from, realm).map_err(|error| self.http.without_secrets(error))?;
                 let parts = [("service", service.as_deref()), ("scope", scope.as_deref())];
                 let given = parts.into_iter().filter_map(|(name, value)| Some((name, value?)));
                 let reply = match credentials {
@@ -235,8 +243,8 @@ impl Registry {
         let address = reply.address.to_string();
         match reply.status {
             200 => {}
-            400 | 401 | 403 => return Err(self.refused(reply, None)),
-            status => return Err(RegistryError::Status { address, status, said: reply.said(None) }),
+            400 | 401 | 403 => return Err(self.refused(reply)),
+            _ => return Err(self.unexpected(reply)),
         }
         let bytes = reply.bytes(LONGEST_TOKEN)?;
         // The parser's error may show what it read, which is secret.
@@ -249,7 +257,7 @@ impl Registry {
         Ok(Secret::new(format!("Bearer {token}")))
     }
 
-    fn refused(&self, reply: Reply, secret: Option<&Secret>) -> RegistryError {
+    fn refused(&self, reply: Reply) -> RegistryError {
         let what = match &self.credentials {
             None => format!("to show `{}` to somebody whom it doesn't know", self.repository),
             Some(Credentials::Password { user, .. }) => format!("to show `{}` to `{user}`", self.repository),
@@ -257,21 +265,17 @@ impl Registry {
                 format!("to show `{}` to the holder of the identity token", self.repository)
             }
         };
-        let password = match &self.credentials {
-            Some(Credentials::Password { password, .. } | Credentials::IdentityToken(password)) => Some(password),
-            None => None,
-        };
         let registry = reply.address.authority().to_owned();
-        RegistryError::Refused { registry, what, said: reply.said(secret.or(password)) }
+        RegistryError::Refused { registry, what, said: reply.said() }
     }
 
     /// Returns the error of an answer that wasn't asked for.
     pub(super) fn unexpected(&self, reply: Reply) -> RegistryError {
         if matches!(reply.status, 401 | 403) {
-            return self.refused(reply, None);
+            return self.refused(reply);
         }
         let (address, status) = (reply.address.to_string(), reply.status);
-        RegistryError::Status { address, status, said: reply.said(None) }
+        self.http.without_secrets(RegistryError::Status { address, status, said: reply.said() })
     }
 }
 

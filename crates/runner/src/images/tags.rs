@@ -40,6 +40,10 @@ impl Registry {
     /// # Errors
     /// Returns an error if the registry can't be asked, refuses, leads elsewhere or never comes to an end.
     pub fn tags(&self, progress: &dyn Fn(usize)) -> Result<Tags, RegistryError> {
+        self.all_tags(progress).map_err(|error| self.http.without_secrets(error))
+    }
+
+    fn all_tags(&self, progress: &dyn Fn(usize)) -> Result<Tags, RegistryError> {
         let first = self.address("tags/list")?.with_query("n", &PAGE.to_string());
         let mut address = first.clone();
         let mut seen = BTreeSet::from([first.to_string()]);
@@ -83,7 +87,7 @@ impl Registry {
             404 => Err(RegistryError::NoRepository {
                 registry: self.repository().registry().to_owned(),
                 repository: self.repository().name().to_owned(),
-                said: reply.said(None),
+                said: reply.said(),
             }),
             _ => Err(self.unexpected(reply)),
         }

@@ -1,9 +1,11 @@
 //! Who is let in, and where credentials go.
 
-use isobench_runner::images::{Credentials, RegistryError, Secret};
+use std::time::Duration;
+
+use isobench_runner::images::{Credentials, Patience, RegistryError, Secret};
 use isobench_testkit::{Entry, FakeImage, FakeRegistry, RegistryFault, RegistrySettings};
 
-use crate::support::{SHORT, client_of, password, tag, with_tags};
+use crate::support::{SHORT, amd64, client_of, password, tag, with_tags};
 
 fn registry(entry: Entry, faults: &[RegistryFault]) -> FakeRegistry {
     let registry =
@@ -111,6 +113,33 @@ fn whoever_a_request_was_led_to_is_not_told_who_asks() {
         assert!(matches!(error, RegistryError::Refused { .. }), "{error}");
         assert!(other.asked().iter().all(|request| request.authorization.is_none()));
         assert_eq!(other.count("/token"), 0);
+    }
+}
+
+#[test]
+fn what_is_sent_in_confidence_is_not_told_again_however_an_answer_repeats_it() {
+    let told = "YW5uOnMzY3JldA==";
+    for (status, content_type, body) in [
+        (403, "text/plain", format!("no entry for Basic {told}")),
+        (404, "application/json", format!(r#"{{"errors":[{{"message":"nothing for {told}"}}]}}"#)),
+        (429, "text/plain", format!("{}{told}", "x".repeat(290))),
+        (500, "text/plain", "s3cret is wrong".to_owned()),
+        (200, "application/json", format!(r#"{{"tags":"{told}"}}"#)),
+        (200, "application/vnd.oci.image.manifest.v1+json", format!(r#"{{"schemaVersion":2,"config":"{told}"}}"#)),
+    ] {
+        for at in ["/manifests/t0001", "/tags/list"] {
+            let (at, content_type) = (at.to_owned(), content_type.to_owned());
+            let instead = RegistryFault::Instead { at, status, content_type, body: body.clone() };
+            let (user, secret) = ann();
+            let registry = registry(Entry::Basic { user, password: secret }, &[instead]);
+            let patience = Patience { throttled: Duration::ZERO, ..SHORT };
+            let (client, _) = client_of(&registry.repository(), Some(password("ann", "s3cret")), patience);
+            let mut shown = format!("{:?} {:?}", client.tags(&|_| ()), client.look(&tag("t0001"), &amd64()));
+            for error in [client.tags(&|_| ()).err(), client.image(&tag("t0001"), &amd64()).err()].into_iter().flatten() {
+                shown += &error.to_string();
+            }
+            assert!(!shown.contains("s3cret") && !shown.contains("YW5uOnMzY3"), "{status}: {shown}");
+        }
     }
 }
 
