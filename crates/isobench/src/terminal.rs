@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
+use isobench_report::clean;
 
 /// Whether data couldn't be printed.
 static LOST: AtomicBool = AtomicBool::new(false);
@@ -65,10 +66,10 @@ impl Terminal {
         }
     }
 
-    /// Prints a line to standard error, also when quiet.
+    /// Prints a line to standard error, also when quiet. What others put into it can't move the terminal's cursor.
     pub(crate) fn error(self, line: &str) {
         let mut output = io::stderr().lock();
-        let _ = output.write_all(line.as_bytes()).and_then(|()| output.write_all(b"\n"));
+        let _ = line.split('\n').try_for_each(|line| writeln!(output, "{}", clean(line)));
     }
 
     /// Prints raw control text of the live view.

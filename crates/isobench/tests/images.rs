@@ -191,6 +191,48 @@ fn errors_name_the_object_and_the_next_step_and_hide_what_is_secret() {
 }
 
 #[test]
+fn an_image_of_another_platform_is_refused_and_what_it_says_moves_no_cursor() {
+    let place = place();
+    let registry = with_faults(&[]);
+    registry.add("arm", &FakeImage::of("linux/arm64", None, &[b"layer"]));
+    registry.add_list("list", &[FakeImage::of("plan9/\u{1b}[2Jx", None, &[b"layer"])]);
+    let name = registry.repository();
+    for platform in ["linux/amd64", "linux/arm64"] {
+        let image = format!("{name}:arm");
+        let arguments = ["images", "pull", &image, "--out", "image", "--platform", platform];
+        if platform == "linux/arm64" {
+            run(&place, 0, &arguments);
+        } else {
+            run(&place, 2, &arguments).says(&["is for linux/arm64", "linux/amd64 is asked for", "--platform"]);
+            assert!(!place.path("image/index.json").exists());
+        }
+    }
+    let refused = run(&place, 1, &["images", "pull", &format!("{name}:list"), "--out", "image"]);
+    assert!(refused.stderr.contains("plan9") && !refused.stderr.contains('\u{1b}'), "{refused:?}");
+}
+
+#[test]
+fn a_folder_of_images_goes_without_what_is_somebody_elses() {
+    let place = place();
+    let registry = with_faults(&[]);
+    registry.add("a", &FakeImage::new(&[b"layer"]));
+    let pull = ["images", "pull", &format!("{}:a", registry.repository()), "--out", "image"];
+    run(&place, 0, &pull);
+    fs::write(place.path("image/notes.txt"), "mine").unwrap();
+    // A link in the place of the lock is neither followed nor emptied.
+    fs::remove_file(place.path("image/.lock")).unwrap();
+    fs::write(place.path("victim"), "precious").unwrap();
+    std::os::unix::fs::symlink(place.path("victim"), place.path("image/.lock")).unwrap();
+    run(&place, 3, &pull).says(&["cannot write", ".lock"]);
+    assert_eq!(fs::read_to_string(place.path("victim")).unwrap(), "precious");
+    fs::remove_file(place.path("image/.lock")).unwrap();
+    let pruned = run(&place, 0, &["images", "prune", "--folder", "image"]);
+    pruned.says(&["1 folder removed", "holds other things than images"]);
+    let left: Vec<_> = fs::read_dir(place.path("image")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["notes.txt"]);
+}
+
+#[test]
 fn a_plan_says_that_an_image_is_there_and_that_it_cannot_run_it_yet() {
     let place = place();
     let registry = with_faults(&[]);

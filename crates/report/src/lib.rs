@@ -19,5 +19,6 @@ pub(crate) mod number;
 pub mod svg;
 pub mod terminal;
 pub(crate) mod text;
+pub use text::clean;
 pub mod view;
 pub mod words;

@@ -7,7 +7,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 /// Returns `text` on one line, with control characters and characters that reorder or hide others replaced by U+FFFD.
 ///
 /// This takes the force out of terminal escapes and of bidirectional overrides; escaping for a format is the renderer's.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     text.chars()
         .map(|c| {
             if is_space(c) {

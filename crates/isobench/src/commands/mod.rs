@@ -92,9 +92,11 @@ pub(crate) fn cache_folder(given: Option<&PathBuf>) -> Result<PathBuf, CommandEr
         folder.clone()
     } else {
         let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let base = from("XDG_CACHE_HOME").or_else(|| Some(from("HOME")?.join(".cache")));
+        // Commands without `--cache` go by the same variable.
+        let of_user = || from("XDG_CACHE_HOME").or_else(|| Some(from("HOME")?.join(".cache")));
+        let folder = from("ISOBENCH_CACHE").or_else(|| Some(of_user()?.join("isobench")));
         let message = "there is no folder for environments: neither HOME nor XDG_CACHE_HOME is set";
-        base.ok_or_else(|| CommandError::new(Exit::Usage, message).hint("give `--cache DIR`"))?.join("isobench")
+        folder.ok_or_else(|| CommandError::new(Exit::Usage, message).hint("give `--cache DIR`"))?
     };
     let failed = |error: std::io::Error| {
         let message = format!("cannot use the folder of environments `{}`: {error}", folder.display());

@@ -146,6 +146,16 @@ pub enum RegistryError {
         /// What came.
         found: u64,
     },
+    /// An image for other machines.
+    #[error("the image {digest} is for {found}, and {asked} is asked for")]
+    OtherPlatform {
+        /// The image's manifest.
+        digest: ImageDigest,
+        /// The platform that its configuration names.
+        found: String,
+        /// The platform that was asked for.
+        asked: String,
+    },
     /// A folder of images can't be used.
     #[error("cannot {what} `{path}`")]
     Folder {
@@ -187,6 +197,7 @@ impl RegistryError {
             | Self::LeadsElsewhere { address, target: other, .. }
             | Self::NotARegistry { address, why: other } => vec![address, other],
             Self::Layout { why, .. } => vec![why],
+            Self::OtherPlatform { found, .. } => vec![found],
             Self::Folder { .. } | Self::NoAuthorities => Vec::new(),
         };
         for text in texts {

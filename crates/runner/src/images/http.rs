@@ -263,7 +263,15 @@ impl Http {
                 let (head, body) = response.into_parts();
                 let address = ask.address.clone();
                 let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                Ok(Reply { status: head.status.as_u16(), headers: head.headers, body, address, allowed, silence, secrets })
+                Ok(Reply {
+                    status: head.status.as_u16(),
+                    headers: head.headers,
+                    body,
+                    address,
+                    allowed,
+                    silence,
+                    secrets,
+                })
             }
             Err(ureq::Error::Timeout(which)) => {
                 let (what, allowed) = if matches!(which, Timeout::Connect | Timeout::Resolve) {

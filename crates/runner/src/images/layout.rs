@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 
 use isobench_schema::ids::{Digest, ImageDigest};
 use isobench_schema::images::ImagePart;
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::Sent;
 use super::error::RegistryError;
-use super::look::ChosenImage;
-use super::manifest::{self, ImageManifest, Manifest};
+use super::look::{ChosenImage, LONGEST_CONFIG};
+use super::manifest::{self, ImageConfig, ImageManifest, Manifest};
 use super::platform::Platform;
 use super::reference::Target;
 use super::registry::{FetchedManifest, Registry};
@@ -130,6 +130,9 @@ impl Layout {
                 self.fetch(registry, part, progress)?;
                 moved.moved(part);
             }
+            if part.digest == image.manifest.config.digest {
+                self.check_platform(&image, platform)?;
+            }
         }
         self.keep(&image, target)?;
         Ok(Some(moved))
@@ -175,16 +178,40 @@ impl Layout {
         Ok(moved)
     }
 
-    /// Removes the folder with all that is in it, and returns how many bytes its blobs took.
+    /// Checks that an image whose configuration is here serves a platform: one that stands alone under its tag says it there.
+    fn check_platform(&self, image: &ChosenImage, platform: &Platform) -> Result<(), RegistryError> {
+        let path = self.blob_path(&image.manifest.config.digest);
+        let malformed = |why: String| RegistryError::Layout { path: path.clone(), why };
+        if image.manifest.config.bytes > LONGEST_CONFIG {
+            return Err(malformed(format!("as an image's configuration it is longer than {LONGEST_CONFIG} bytes")));
+        }
+        let bytes = fs::read(&path).map_err(|source| broken("read", &path, source))?;
+        let config = ImageConfig::read(&bytes).map_err(malformed)?;
+        if platform.accepts(&config.platform) {
+            return Ok(());
+        }
+        let (found, asked) = (config.platform.to_string(), platform.to_string());
+        Err(RegistryError::OtherPlatform { digest: image.fetched.digest.clone(), found, asked })
+    }
+
+    /// Removes the images, and the folder if it holds nothing else. Returns how many bytes the blobs took.
     ///
     /// # Errors
     /// Returns an error if somebody writes there, or something can't be removed.
     pub fn remove(self) -> Result<u64, RegistryError> {
         let bytes = self.bytes()?;
         let _lock = self.lock()?;
-        crate::environment::remove::remove_tree(&self.folder)
-            .map_err(|source| broken("remove", &self.folder, source))?;
-        Ok(bytes)
+        for name in ["index.json", "blobs", "oci-layout", LOCK] {
+            let path = self.folder.join(name);
+            crate::environment::remove::remove_tree(&path).map_err(|source| broken("remove", &path, source))?;
+        }
+        match fs::remove_dir(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => {
+                Err(broken("remove", &self.folder, error))
+            }
+            // What is left is somebody else's.
+            Ok(()) | Err(_) => Ok(bytes),
+        }
     }
 
     /// Returns how many bytes the blobs of the folder take.
@@ -204,7 +231,10 @@ impl Layout {
     /// Lets nobody else write here for as long as what is returned lives.
     fn lock(&self) -> Result<File, RegistryError> {
         let path = self.folder.join(LOCK);
-        let file = File::create(&path).map_err(|source| broken("write", &path, source))?;
+        // A link that somebody put there isn't followed, and nothing is cut off.
+        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let opened = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o644));
+        let file = File::from(opened.map_err(|source| broken("write", &path, source.into()))?);
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(file),
             Err(Errno::WOULDBLOCK) => {

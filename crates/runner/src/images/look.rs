@@ -9,7 +9,7 @@ use super::reference::Target;
 use super::registry::{FetchedManifest, Registry};
 
 /// The longest configuration of an image, in bytes.
-const LONGEST_CONFIG: u64 = 8 << 20;
+pub(super) const LONGEST_CONFIG: u64 = 8 << 20;
 
 /// The image that serves a platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,6 +156,7 @@ fn unreadable(error: RegistryError) -> Result<ImageFound, RegistryError> {
         | RegistryError::OtherSize { .. }
         | RegistryError::TooLong { .. }
         | RegistryError::NotARegistry { .. }
+        | RegistryError::OtherPlatform { .. }
         | RegistryError::LeadsElsewhere { .. }
         | RegistryError::Address { .. } => Ok(ImageFound::only(ImageState::Unreadable, error.to_string())),
         RegistryError::Status { status: 404, .. } => {

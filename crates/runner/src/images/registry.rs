@@ -178,7 +178,9 @@ impl Registry {
         }
         // Whoever a request was led to isn't told who asks.
         if !reply.address.is_same_place(&self.base) {
-            return Err(self.unexpected(reply));
+            let (address, target) = (ask.address.to_string(), reply.address.to_string());
+            let why = "which wants to know who asks, and isn't told";
+            return Err(self.http.without_secrets(RegistryError::LeadsElsewhere { address, target, why }));
         }
         let Some(challenge) = Challenge::read(&reply.headers("www-authenticate")) else {
             return Err(self.unexpected(reply));

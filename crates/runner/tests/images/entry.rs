@@ -110,7 +110,7 @@ fn whoever_a_request_was_led_to_is_not_told_who_asks() {
         let (client, _) = client_of(&registry.repository(), Some(password("ann", "s3cret")), SHORT);
         client.tags(&|_| ()).unwrap();
         let error = client.manifest(&tag("t0001")).unwrap_err();
-        assert!(matches!(error, RegistryError::Refused { .. }), "{error}");
+        assert!(matches!(error, RegistryError::LeadsElsewhere { .. }), "{error}");
         assert!(other.asked().iter().all(|request| request.authorization.is_none()));
         assert_eq!(other.count("/token"), 0);
     }
@@ -135,7 +135,8 @@ fn what_is_sent_in_confidence_is_not_told_again_however_an_answer_repeats_it() {
             let patience = Patience { throttled: Duration::ZERO, ..SHORT };
             let (client, _) = client_of(&registry.repository(), Some(password("ann", "s3cret")), patience);
             let mut shown = format!("{:?} {:?}", client.tags(&|_| ()), client.look(&tag("t0001"), &amd64()));
-            for error in [client.tags(&|_| ()).err(), client.image(&tag("t0001"), &amd64()).err()].into_iter().flatten() {
+            for error in [client.tags(&|_| ()).err(), client.image(&tag("t0001"), &amd64()).err()].into_iter().flatten()
+            {
                 shown += &error.to_string();
             }
             assert!(!shown.contains("s3cret") && !shown.contains("YW5uOnMzY3"), "{status}: {shown}");

@@ -212,6 +212,12 @@ pub(crate) fn error(error: RegistryError) -> CommandError {
             (Exit::Usage, "name a new folder, or one and a tag in it that `isobench images pull` left".to_owned())
         }
         RegistryError::Address { .. } => (Exit::Usage, "name a registry that is spoken to by `https`".to_owned()),
+        RegistryError::OtherPlatform { found, .. } => {
+            (Exit::Usage, format!("give `--platform {found}` if that is what is wanted, or name another tag"))
+        }
+        RegistryError::Status { status: 500.., .. } => {
+            (Exit::Machine, "the registry has trouble of its own: give the same command again later".to_owned())
+        }
         RegistryError::Status { .. }
         | RegistryError::TooLong { .. }
         | RegistryError::Endless { .. }

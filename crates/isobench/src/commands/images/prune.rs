@@ -37,12 +37,14 @@ pub(super) fn run(args: &PrunedArgs, context: Context) -> Result<Exit, CommandEr
     for folder in &args.folder {
         let layout = Layout::open(folder).map_err(registry::error)?;
         let bytes = if args.dry_run { layout.bytes() } else { layout.remove() }.map_err(registry::error)?;
+        if !args.dry_run && folder.exists() {
+            context.terminal.status(&format!("`{}` holds other things than images, and they stay", folder.display()));
+        }
         gone.push(Gone { what: folder.display().to_string(), names: Vec::new(), bytes, removed: !args.dry_run });
     }
-    let mut left = 0;
-    if args.max_size.is_some() || args.older_days.is_some() {
-        left = of_daemon(args, &mut gone, context)?;
-    }
+    let folders = gone.len();
+    let asks_daemon = args.max_size.is_some() || args.older_days.is_some();
+    let left = if asks_daemon { Some(of_daemon(args, &mut gone, context)?) } else { None };
     if context.json {
         context.print_json(&gone)?;
     } else {
@@ -51,13 +53,19 @@ pub(super) fn run(args: &PrunedArgs, context: Context) -> Result<Exit, CommandEr
         }
     }
     let bytes = gone.iter().fold(0_u64, |sum, gone| sum.saturating_add(gone.bytes));
-    let word = if args.dry_run { "would go" } else { "are gone" };
-    context.terminal.status(&format!(
-        "{} of {} {word}, images of {} stay (layers that they share counted for each)",
-        gone.len(),
-        size_text(bytes),
-        size_text(left)
-    ));
+    let images = gone.len().saturating_sub(folders);
+    let count = |count: usize, what: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        count => Some(format!("{count} {what}s")),
+    };
+    let what: Vec<String> = [count(images, "image"), count(folders, "folder")].into_iter().flatten().collect();
+    let verb = if args.dry_run { "would go" } else { "removed" };
+    let what = if what.is_empty() { "nothing".to_owned() } else { what.join(" and ") };
+    let stay = left.map_or_else(String::new, |left| {
+        format!("; images of {} stay in the daemon (layers that they share counted for each)", size_text(left))
+    });
+    context.terminal.status(&format!("{what} {verb}, {}{stay}", size_text(bytes)));
     Ok(Exit::Success)
 }
 
