@@ -18,34 +18,33 @@ fn told(run: &Path) -> usize {
 }
 
 #[test]
-fn a_demo_that_is_killed_anywhere_goes_on_to_the_verdicts_that_are_known() {
+fn a_demo_that_is_killed_three_times_goes_on_to_the_verdicts_that_are_known() {
     if !is_slow_wanted() {
         println!("skipped: set {}=1 to run it", support::SLOW);
         return;
     }
     let place = Place::new();
-    // One after the other: they would disturb each other's measurements.
-    for (name, [least, most]) in [("timing", [0, 0]), ("early", [5, 120]), ("late", [120, 260])] {
-        let run = place.path(name);
-        let mut running = Running::start(&mut place.isobench(["demo", "--out", name, "--quiet"]));
+    let run = place.path("run");
+    // Before the run begins, while the engine is timed; then early in it, and once more late.
+    for [least, most] in [[0, 0], [5, 120], [120, 260]] {
+        let mut running = Running::start(&mut place.isobench(["demo", "--out", "run", "--quiet"]));
         let at = usize::try_from(least + draw(&mut u64::from(most)) % (most - least + 1)).unwrap();
         if at == 0 {
-            // Before the run begins, the engine is timed.
             wait_until("the demo is laid down", || run.is_dir());
             thread::sleep(Duration::from_secs(3));
         }
         wait_until("so many events", || told(&run) >= at);
         running.signal(Signal::KILL);
-        assert_eq!(running.finish().code, None, "{name} was over before event {at}");
-        let finished = place.finish(["demo", "--out", name]);
-        // The demo says 0 exactly if every verdict is the one that is known.
-        let as_known = check_verdicts(&place, name);
-        assert_eq!(finished.code, Some(if as_known { 0 } else { 100 }), "{name}: {finished:?}");
-        place.check_sound(name);
-        let files = std::fs::read_dir(&run).unwrap().flatten().map(|entry| entry.file_name());
-        let left: Vec<_> = files.filter(|name| name.to_string_lossy().starts_with("tmp-")).collect();
-        assert!(left.is_empty(), "{name}: {left:?}");
+        assert_eq!(running.finish().code, None, "it was over before event {at}");
     }
+    let finished = place.finish(["demo", "--out", "run"]);
+    // The demo says 0 exactly if every verdict is the one that is known.
+    let as_known = check_verdicts(&place, "run");
+    assert_eq!(finished.code, Some(if as_known { 0 } else { 100 }), "{finished:?}");
+    place.check_sound("run");
+    let files = std::fs::read_dir(&run).unwrap().flatten().map(|entry| entry.file_name());
+    let left: Vec<_> = files.filter(|name| name.to_string_lossy().starts_with("tmp-")).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// Holds the verdicts against the baseline to what is known of the arms.
