@@ -7,6 +7,9 @@ use isobench_schema::images::{AuditedImage, ImageAudit, ImageList, ImageState, L
 use crate::number::{bytes, counted};
 use crate::words::Tone;
 
+/// The most tags of one image that are named.
+const NAMED: usize = 6;
+
 /// Returns the sentence that stands above an audit.
 pub(crate) fn headline(audit: &ImageAudit) -> String {
     let counts = &audit.counts;
@@ -142,8 +145,10 @@ pub(crate) fn remarks(audit: &ImageAudit) -> Vec<String> {
         .filter_map(|image| Some(format!("`{}`: {}", image.tag.as_ref()?, image.found.reason)))
         .collect();
     remarks.extend(audit.same_image.iter().map(|tags| {
-        let tags: Vec<String> = tags.iter().map(|tag| format!("`{tag}`")).collect();
-        format!("{} are one and the same image, though they stand for different commits", tags.join(" and "))
+        let mut names: Vec<String> = tags.iter().take(NAMED).map(|tag| format!("`{tag}`")).collect();
+        let more = tags.len().saturating_sub(NAMED);
+        names.extend((more > 0).then(|| format!("{more} more")));
+        format!("{} are one and the same image, though they stand for different commits", names.join(" and "))
     }));
     remarks
 }

@@ -10,6 +10,7 @@ use super::address::{Address, encode};
 use super::error::RegistryError;
 use super::http::{Ask, Http, Notice, Patience, Reply, Tls};
 use super::reference::Repository;
+use super::tags::MOST_PAGES;
 
 /// Where Docker Hub answers.
 pub const HUB: &str = "https://hub.docker.com/v2";
@@ -105,6 +106,9 @@ pub fn hub_tags(
         }
         if rows.len() == before {
             return Err(endless("its pages lead on without a tag that wasn't known".to_owned()));
+        }
+        if pages >= MOST_PAGES {
+            return Err(endless(format!("it has more than {MOST_PAGES} pages")));
         }
         if rows.len() > patience.most_tags {
             return Err(endless(format!("it has more than {} tags", patience.most_tags)));

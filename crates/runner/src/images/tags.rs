@@ -15,6 +15,8 @@ const PAGE: usize = 1000;
 const MOST_EMPTY_PAGES: u32 = 8;
 /// The longest page, in bytes: a thousand tags of the longest kind, several times over.
 const LONGEST_PAGE: u64 = 16 << 20;
+/// The most pages of a list: as many as a million tags come in, a hundred in each.
+pub(super) const MOST_PAGES: u64 = 10_000;
 /// The longest tag, in bytes.
 const LONGEST_TAG: usize = 128;
 
@@ -73,6 +75,9 @@ impl Registry {
             empty += u32::from(length == 0);
             if !is_new && length > 0 || empty > MOST_EMPTY_PAGES {
                 return Err(endless("its pages lead on without a tag that wasn't known".to_owned()));
+            }
+            if pages >= MOST_PAGES {
+                return Err(endless(format!("it has more than {MOST_PAGES} pages")));
             }
             if tags.len() > self.http.patience().most_tags {
                 return Err(endless(format!("it has more than {} tags", self.http.patience().most_tags)));
