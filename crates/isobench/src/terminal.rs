@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
-use isobench_report::clean;
+use isobench_report::{clean, clean_lines};
 
 /// Whether data couldn't be printed.
 static LOST: AtomicBool = AtomicBool::new(false);
@@ -43,10 +43,11 @@ impl Terminal {
         Self { color, status }
     }
 
-    /// Prints data, as it is. A reader that went away (a closed pipe) is no error; that anything else was lost is told by
+    /// Prints data: as it is for a program, and for a terminal without what others may have put into it to move its cursor. A reader that went away (a closed pipe) is no error; that anything else was lost is told by
     /// [`Self::has_lost_data`].
     pub(crate) fn data(self, text: &str) {
         let mut output = io::stdout().lock();
+        let text = if output.is_terminal() { clean_lines(text) } else { text.into() };
         let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
         // A reader that has seen enough closes its end, which is no loss.
         if written.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe) {

@@ -19,6 +19,6 @@ pub(crate) mod number;
 pub mod svg;
 pub mod terminal;
 pub(crate) mod text;
-pub use text::clean;
+pub use text::{clean, clean_lines};
 pub mod view;
 pub mod words;

@@ -21,6 +21,32 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
+/// Returns lines without what could move a terminal's cursor or hide text; colours stay.
+///
+/// Unlike [`clean`], this is for whole pages, whose line breaks and colours are meant.
+pub fn clean_lines(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c| is_harmful(c) && c != '\n' && c != '\t') {
+        return Cow::Borrowed(text);
+    }
+    let mut cleaned = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = if rest.starts_with("\r\n") { 2 } else { colour(rest).unwrap_or(c.len_utf8()) };
+        let (piece, after) = rest.split_at(length);
+        let is_meant = length > c.len_utf8() || matches!(c, '\n' | '\t') || !is_harmful(c);
+        cleaned.push_str(if is_meant { piece } else { "\u{fffd}" });
+        rest = after;
+    }
+    Cow::Owned(cleaned)
+}
+
+/// Returns how long the sequence that sets a colour is, if the text begins with one.
+fn colour(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\u{1b}[")?;
+    let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    parameters.get(end..)?.starts_with('m').then_some("\u{1b}[".len() + end + 1)
+}
+
 fn is_space(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}')
 }
@@ -107,6 +133,18 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_keep_their_lines_and_colours_and_nothing_else() {
+        for (text, expected) in [
+            ("a\tb\nc\r\nd", "a\tb\nc\r\nd"),
+            ("\u{1b}[1;31mred\u{1b}[0m", "\u{1b}[1;31mred\u{1b}[0m"),
+            ("\u{1b}[2Jx\u{1b}]0;t\u{7}\rz", "\u{fffd}[2Jx\u{fffd}]0;t\u{fffd}\u{fffd}z"),
+            ("a\u{202e}b\u{1b}[", "a\u{fffd}b\u{fffd}["),
+        ] {
+            assert_eq!(clean_lines(text), expected, "{text:?}");
+        }
+    }
 
     #[test]
     fn escapes_and_overrides_lose_their_force() {

@@ -12,6 +12,7 @@ pub(crate) mod cache;
 pub(crate) mod fixture;
 mod full;
 mod image;
+mod image_copy;
 mod known;
 pub(crate) mod lock;
 mod manifest;

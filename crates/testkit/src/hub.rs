@@ -283,10 +283,10 @@ fn serve(stream: &TcpStream, state: &Mutex<State>, (is_second, second): (bool, S
     };
     // Who comes to the second host was let in by the first.
     if let Some(answer) = Some(&key).filter(|_| !is_second).and_then(|key| fault(state, key, &asked)) {
-        return answer_fault(stream, &answer);
+        return answer_fault(stream, &answer, &asked);
     }
     if let Some(answer) = fault(state, &format!("{key}/{file}"), &asked) {
-        return answer_fault(stream, &answer);
+        return answer_fault(stream, &answer, &asked);
     }
     let stored = lock(state).repositories.get(&key).and_then(|found| found.files.get(&file)).cloned();
     let Some(stored) = stored else { return refuse(stream, 404, "EntryNotFound", "") };
@@ -326,9 +326,13 @@ fn fault(state: &Mutex<State>, key: &str, asked: &Asked) -> Option<HubFault> {
     None
 }
 
-fn answer_fault(stream: &TcpStream, fault: &HubFault) -> io::Result<()> {
+fn answer_fault(stream: &TcpStream, fault: &HubFault, asked: &Asked) -> io::Result<()> {
     match fault {
-        HubFault::Gated { .. } => refuse(stream, 403, "GatedRepo", ""),
+        // It repeats what it was told in confidence, as no hub should.
+        HubFault::Gated { .. } => {
+            let token = asked.token.as_deref().unwrap_or("none");
+            refuse(stream, 403, "GatedRepo", &format!("X-Error-Message: no access with {token}\r\n"))
+        }
         HubFault::TooMany { retry_after_s, .. } => {
             refuse(stream, 429, "", &format!("Retry-After: {retry_after_s}\r\n"))
         }
@@ -346,7 +350,7 @@ fn answer_fault(stream: &TcpStream, fault: &HubFault) -> io::Result<()> {
 fn describe(stream: &TcpStream, state: &Mutex<State>, asked: &Asked, rest: &str) -> io::Result<()> {
     let (key, revision) = rest.split_once("/revision/").unwrap_or((rest, "main"));
     if let Some(answer) = fault(state, key, asked) {
-        return answer_fault(stream, &answer);
+        return answer_fault(stream, &answer, asked);
     }
     let (found, is_bare) = {
         let state = lock(state);

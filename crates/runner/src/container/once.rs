@@ -12,7 +12,8 @@ use isobench_schema::container::ImageFacts;
 
 use super::daemon::with_cause;
 use super::labels::labels;
-use super::work::{Said, write_chunk};
+use super::options::Log;
+use super::work::{Said, check_name, write_chunk};
 use super::{ContainerError, ContainerOptions, Daemon, Executed};
 
 /// How many containers this process has made for questions.
@@ -71,6 +72,7 @@ impl Daemon {
     /// # Errors
     /// Returns an error if the daemon can't, with its words.
     pub async fn pull(&self, name: &str) -> Result<(), ContainerError> {
+        check_name(name)?;
         let what = || format!("pull the image `{name}`");
         let options = CreateImageOptions { from_image: Some(name.to_owned()), ..CreateImageOptions::default() };
         let steps = self.docker.create_image(Some(options), None, None);
@@ -94,6 +96,7 @@ impl Daemon {
         asking: Asking<'_>,
     ) -> Result<Executed, ContainerError> {
         options.labels = labels(asking.marker, asking.timeout);
+        options.log = Log::Bounded;
         let id = self.create(&asking.name(), &options).await?;
         let ran = asking.within("run a command in a container", async {
             self.start(&id).await?;

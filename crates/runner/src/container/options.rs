@@ -53,9 +53,14 @@ pub enum Log {
     /// It does.
     #[default]
     Kept,
+    /// It does, of the latest so much as [`MOST_KEPT`] says: a stranger's program may write without end.
+    Bounded,
     /// It doesn't: whoever is attached gets it, and nobody else.
     Passed,
 }
+
+/// What of a container's words is kept at most, if it is bounded: more than is read, so that too much is noticed.
+const MOST_KEPT: &str = "128m";
 
 /// A bound of each process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,9 +171,21 @@ impl ContainerOptions {
                 Network::Named(name) => Some(name.clone()),
                 Network::Default => None,
             },
-            log_config: (self.log == Log::Passed)
-                .then(|| HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
+            log_config: self.log_config(),
             ..HostConfig::default()
+        }
+    }
+
+    fn log_config(&self) -> Option<HostConfigLogConfig> {
+        let kind = |typ: &str, config| HostConfigLogConfig { typ: Some(typ.to_owned()), config };
+        match self.log {
+            Log::Kept => None,
+            Log::Bounded => {
+                let bounds = [("max-size", MOST_KEPT), ("max-file", "1")];
+                let bounds = bounds.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                Some(kind("json-file", Some(bounds.into())))
+            }
+            Log::Passed => Some(kind("none", None)),
         }
     }
 

@@ -47,6 +47,10 @@ pub struct ContainerState {
     pub labels: BTreeMap<String, String>,
 }
 
+/// The longest name of an image, in bytes.
+const LONGEST_NAME: usize = 512;
+/// The status of what isn't there.
+const NOT_FOUND: u16 = 404;
 /// The most bytes that an answer of a container may have.
 const MOST_SAID: usize = 64 << 20;
 
@@ -78,12 +82,29 @@ pub struct Executed {
     pub stderr: Vec<u8>,
 }
 
+/// Refuses what is no name of an image: names go into paths of the daemon's interface, which others than images have, too.
+pub(super) fn check_name(name: &str) -> Result<(), ContainerError> {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:@/".contains(&byte);
+    let is_name = name.len() <= LONGEST_NAME
+        && name.starts_with(|sign: char| sign.is_ascii_alphanumeric())
+        && name.bytes().all(is_part)
+        && !name.ends_with('/')
+        && !name.contains("..")
+        && !name.contains("//");
+    if is_name {
+        return Ok(());
+    }
+    let what = format!("show the image `{}`", name.escape_debug());
+    Err(ContainerError::Refused { what, status: NOT_FOUND, message: "no image has such a name".to_owned() })
+}
+
 impl Daemon {
     /// Returns an image that is on this machine, with the variables that it brings along.
     ///
     /// # Errors
     /// Returns an error if it isn't there or the daemon doesn't answer.
     pub async fn image(&self, name: &str) -> Result<(ImageFacts, BTreeMap<String, String>), ContainerError> {
+        check_name(name)?;
         let found = self.docker.inspect_image(name).await;
         let found = found.map_err(ContainerError::asked(format!("show the image `{name}`")))?;
         let variables = found.config.and_then(|config| config.env).unwrap_or_default();
@@ -425,5 +446,22 @@ mod tests {
         let error = said.write_all(b"d").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         assert_eq!(said.0.len(), MOST_SAID);
+    }
+
+    #[test]
+    fn only_names_of_images_go_into_the_daemons_paths() {
+        let hex = "a".repeat(64);
+        for name in
+            ["engine", "engine:1.0", "127.0.0.1:5000/team/engine:x_y", &format!("team/engine@sha256:{hex}"), &hex]
+        {
+            check_name(name).unwrap();
+        }
+        let long = "x".repeat(600);
+        for name in
+            ["", "--privileged", "x/../../events?a=", "../x", "a b", "bøokworm", "a//b", "a/", "x\u{1b}[2J", &long]
+        {
+            let refused = check_name(name).unwrap_err();
+            assert!(refused.is_not_found() && !refused.to_string().contains('\u{1b}'), "{name}: {refused}");
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use isobench_schema::container::ImageFacts;
 use isobench_schema::environment::ImagePython;
@@ -12,6 +11,7 @@ use isobench_schema::ids::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::cache::{read_record, write_record};
+use super::image_copy::copy_out;
 use super::lock::FolderLock;
 use super::remove::discard;
 use super::safe_path::to_text;
@@ -19,7 +19,6 @@ use super::venv::isolated;
 use super::venv::look::{Look, NativeFile};
 use super::{EnvironmentError, PrepareContext, Stop, sync};
 use crate::cache_use::UseLock;
-use crate::command::{Invocation, Watch, run_into};
 use crate::container::{Asking, ContainerError, ContainerOptions, Daemon, Executed, ask};
 
 /// The most lines of what a container wrote that a failure carries as evidence.
@@ -219,56 +218,6 @@ fn look_into(
     Ok(record)
 }
 
-/// Copies a folder of an image to a place of this machine.
-fn copy_out((image, place): (&str, &str), copy: &Path, context: &PrepareContext<'_>) -> Result<(), Stop> {
-    let archive = context.scratch.join("package.tar");
-    let asking = asking(context);
-    let copied = ask(async { Daemon::connect().await?.copy_out_of_image((image, place), &archive, asking).await });
-    copied.map_err(|error| refused(&error))?;
-    let parent = copy.parent().unwrap_or(copy);
-    let unpacked = parent.with_extension("unpacked");
-    std::fs::create_dir_all(&unpacked).map_err(EnvironmentError::write(&unpacked))?;
-    let options = ["--extract", "--no-same-owner", "--no-same-permissions", "--file"].map(std::ffi::OsString::from);
-    let invocation = Invocation::new(Path::new("tar"), context.scratch, context.own_environment());
-    let invocation = invocation.with(options).with([archive.clone().into_os_string(), "--directory".into()]);
-    let invocation = invocation.with([unpacked.clone().into_os_string()]);
-    let watch = Watch { log: context.log, deadline: Instant::now() + context.timeout, cancel: context.cancel };
-    let finished = run_into(&invocation, &watch, &mut Vec::new())?;
-    context.check_cancelled()?;
-    if !finished.ending.is_success() {
-        let message = format!("`{place}` of the image can't be unpacked");
-        let failure = Failure::new(FailureStage::Acquire, FailureClass::HostError, message);
-        return Err(failure.with_evidence(finished.tail.evidence(&context.log_name(), EVIDENCE_LINES)).into());
-    }
-    std::fs::remove_file(&archive).map_err(EnvironmentError::write(&archive))?;
-    let found = unpacked.join(Path::new(place).file_name().unwrap_or_default());
-    check_plain(&found)?;
-    std::fs::create_dir_all(parent).map_err(EnvironmentError::write(parent))?;
-    std::fs::rename(&found, copy).map_err(EnvironmentError::write(copy))?;
-    std::fs::remove_dir(&unpacked).map_err(EnvironmentError::write(&unpacked))?;
-    Ok(())
-}
-
-/// Refuses what is neither a file, a folder nor a link: images may hold devices.
-fn check_plain(folder: &Path) -> Result<(), Stop> {
-    let mut folders = vec![folder.to_owned()];
-    while let Some(here) = folders.pop() {
-        for entry in std::fs::read_dir(&here).map_err(EnvironmentError::read(&here))? {
-            let entry = entry.map_err(EnvironmentError::read(&here))?;
-            let kind = entry.file_type().map_err(EnvironmentError::read(&here))?;
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if !kind.is_file() && !kind.is_symlink() {
-                let message = "the image's package holds what is neither a file, a folder nor a link";
-                let line = EvidenceLine::new("image", None, &to_text(&entry.path()));
-                let failure = Failure::new(FailureStage::Acquire, FailureClass::TreeUnsafe, message);
-                return Err(failure.with_evidence([line]).into());
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Runs a script by an image's interpreter, in a container without network or rights, which sees these folders of this machine
 /// at their own paths.
 pub(super) fn run(
@@ -297,13 +246,13 @@ pub(super) fn run(
     Ok(ran)
 }
 
-fn asking<'a>(context: &PrepareContext<'a>) -> Asking<'a> {
+pub(super) fn asking<'a>(context: &PrepareContext<'a>) -> Asking<'a> {
     let marker = context.reaper.map_or("none", |reaper| reaper.marker());
     Asking { marker, timeout: context.timeout }
 }
 
 /// Returns the failure of an image that the daemon couldn't do its part for.
-fn refused(error: &ContainerError) -> Failure {
+pub(super) fn refused(error: &ContainerError) -> Failure {
     let text = crate::container::with_cause(error);
     let line = EvidenceLine::new("container", None, &text);
     let failure = Failure::new(FailureStage::Acquire, FailureClass::ContainerRefused, text);

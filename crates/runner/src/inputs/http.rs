@@ -102,7 +102,10 @@ impl Http {
     pub(super) fn new(endpoint: &str, token: Option<TokenReference>, patience: Patience) -> Result<Self, Failure> {
         let endpoint = endpoint.trim_end_matches('/').to_owned();
         let Some(origin) = Origin::of(&endpoint) else {
-            let message = format!("`{endpoint}` is no address of a hub: give `HF_ENDPOINT` as http:// or https://");
+            let endpoint = without_user(&endpoint);
+            let message = format!(
+                "`{endpoint}` is no address of a hub: give `HF_ENDPOINT` as http:// or https://, without a user's name"
+            );
             return Err(Failure::new(FailureStage::Acquire, FailureClass::HubOffline, message));
         };
         let (tls, _) = https::tls();
@@ -126,6 +129,14 @@ impl Http {
     /// Returns the place of the token that is sent, if one is.
     pub(super) fn token_place(&self) -> Option<String> {
         self.token.as_ref().map(TokenReference::place)
+    }
+
+    /// Returns a text of the hub without the token, which the hub may repeat.
+    pub(super) fn hide(&self, text: &str) -> String {
+        match self.token.as_ref().and_then(TokenReference::read) {
+            Some(token) => text.replace(&token, "(secret)"),
+            None => text.to_owned(),
+        }
     }
 
     /// Asks until an answer comes that isn't about to pass.
@@ -155,6 +166,7 @@ impl Http {
     pub(super) fn offline(&self, why: &str, asked: Option<Duration>) -> Failure {
         let later =
             asked.map_or_else(String::new, |asked| format!(", and asks to be asked again in {} s", asked.as_secs()));
+        let why = self.hide(why);
         let message = format!("the hub `{}` can't be asked: {why}{later}", self.endpoint);
         Failure::new(FailureStage::Acquire, FailureClass::HubOffline, message).transient()
     }
@@ -212,6 +224,17 @@ impl Http {
         let response = self.agent.run(request.body(())?)?;
         let (parts, body) = response.into_parts();
         Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body: Box::new(body.into_reader()) })
+    }
+}
+
+/// Returns an address without the name and password that may stand in it.
+fn without_user(address: &str) -> String {
+    let (scheme, rest) = address.split_once("://").map_or(("", address), |(scheme, rest)| (scheme, rest));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    match authority.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://(secret)@{host}{path}"),
+        None => address.to_owned(),
     }
 }
 

@@ -242,6 +242,11 @@ impl Hub {
             });
         }
         files.sort();
+        if let Some(path) = in_the_way(&files) {
+            return Err(
+                malformed(format!("it lists `{}` twice, or as a file and as a folder", path.escape_debug())).into()
+            );
+        }
         Ok(Listing { reference: reference.clone(), commit, files })
     }
 
@@ -282,6 +287,17 @@ impl Sibling {
         let id = CommitId::new(self.blob_id.clone()?).ok()?;
         Some(InputFile { path, bytes: self.size?, hash: FileHash::GitBlob(id) })
     }
+}
+
+/// Returns a path that is listed twice, or that is a file and a folder at once.
+fn in_the_way(files: &[InputFile]) -> Option<&str> {
+    let mut paths = std::collections::BTreeSet::new();
+    if let Some(twice) = files.iter().find(|file| !paths.insert(file.path.as_str())) {
+        return Some(&twice.path);
+    }
+    let is_file = |path: &&std::path::Path| path.to_str().is_some_and(|path| paths.contains(path));
+    let above = |file: &InputFile| std::path::Path::new(&file.path).ancestors().skip(1).any(|path| is_file(&path));
+    files.iter().find(|file| above(file)).map(|file| file.path.as_str())
 }
 
 fn found_on_hub(listing: Listing) -> FoundInput {
@@ -337,13 +353,14 @@ pub(super) fn file_path(reference: &HubReference, commit: &CommitId, path: &str)
 
 /// Returns the failure that a refusal means, by what the hub says in its heads.
 pub(super) fn refused(answer: &mut Answer, reference: &HubReference, path: Option<&str>, http: &Http) -> Failure {
-    let code = answer.head("x-error-code").unwrap_or_default().to_owned();
+    let code = http.hide(answer.head("x-error-code").unwrap_or_default());
     let said = answer.head("x-error-message").map(str::to_owned);
     let body = whole(answer, REFUSAL).unwrap_or_default();
     let said = said.or_else(|| {
         let value: serde_json::Value = serde_json::from_slice(&body).ok()?;
         Some(value.get("error")?.as_str()?.to_owned())
     });
+    let said = said.map(|said| http.hide(&said));
     let token = match http.token_place() {
         Some(place) => format!("the token in {place} doesn't give access"),
         None => "no token was given: set `HF_TOKEN`, or log in with the hub's own program".to_owned(),
@@ -367,4 +384,26 @@ pub(super) fn refused(answer: &mut Answer, reference: &HubReference, path: Optio
     let mut lines = vec![line(&format!("status {} {code}", answer.status))];
     lines.extend(said.as_deref().map(line));
     Failure::new(FailureStage::Acquire, class, message).with_evidence(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_stands_in_the_way_of_another() {
+        let file = |path: &str| InputFile {
+            path: path.to_owned(),
+            bytes: 1,
+            hash: FileHash::Sha256(Digest::of(path.as_bytes())),
+        };
+        for (paths, found) in [
+            (vec!["config.json", "onnx/config.json", "onnx/model.json"], None),
+            (vec!["config.json", "config.json"], Some("config.json")),
+            (vec!["config.json", "config.json/x.json"], Some("config.json/x.json")),
+        ] {
+            let files: Vec<InputFile> = paths.iter().map(|path| file(path)).collect();
+            assert_eq!(in_the_way(&files), found, "{paths:?}");
+        }
+    }
 }

@@ -198,6 +198,14 @@ fn what_is_not_there_or_not_given_has_its_class() {
     let other =
         HubSettings { token: Some(TokenReference::Variable("ISOBENCH_TEST_NO_TOKEN".to_owned())), ..place.settings() };
     check(place.find_at(other, NAME, "main"), FailureClass::ModelGated, &["ISOBENCH_TEST_NO_TOKEN"]);
+    let unlucky = place.path("unlucky");
+    fs::write(&unlucky, "hf_ofSomebodyElse").unwrap();
+    let other = HubSettings { token: Some(TokenReference::File(unlucky)), ..place.settings() };
+    let refused = format!("{:?}", missing(place.find_at(other, NAME, "main")));
+    assert!(refused.contains("no access with (secret)") && !refused.contains("hf_ofSomebodyElse"), "{refused}");
+    let endpoint = "https://ann:hunter2@hub.example/x".to_owned();
+    let named = format!("{:?}", missing(place.find_at(HubSettings { endpoint, ..place.settings() }, NAME, "main")));
+    assert!(named.contains("https://(secret)@hub.example/x") && !named.contains("hunter2"), "{named}");
     place.hub.mend();
     let nobody = HubSettings { endpoint: "http://127.0.0.1:9".to_owned(), ..place.settings() };
     check(place.find_at(nobody, NAME, "main"), FailureClass::HubOffline, &["127.0.0.1:9", NAME]);
