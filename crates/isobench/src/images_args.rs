@@ -46,11 +46,15 @@ pub(crate) struct RegistryArgs {
     /// Wait so many seconds at most, all waits together, where a registry says that it was asked too often.
     #[arg(long, value_name = "SECONDS", default_value_t = WAIT_S)]
     pub(crate) wait: u64,
+    /// Also trust the authorities in this file, for registries whose certificates aren't of authorities that this machine knows;
+    /// those of Docker's `certs.d/HOST:PORT` are trusted without being named.
+    #[arg(long, value_name = "FILE.pem")]
+    pub(crate) ca: Option<PathBuf>,
 }
 
 impl Default for RegistryArgs {
     fn default() -> Self {
-        Self { platform: PLATFORM.to_owned(), wait: WAIT_S }
+        Self { platform: PLATFORM.to_owned(), wait: WAIT_S, ca: None }
     }
 }
 

@@ -1,11 +1,14 @@
 //! A folder that holds images as OCI lays them out: `oci-layout`, `index.json`, and `blobs/sha256/` by digest.
 //!
 //! A blob is written beside its place and put there whole, so that what was fetched before a crash is there for the next time
-//! and nothing is there in part.
+//! and nothing is there in part. What is beside a place stays there when a fetch is cut off or killed, and the next one goes on
+//! with it; no byte of it is believed before the digest of the whole is right.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use isobench_schema::ids::{Digest, ImageDigest};
 use isobench_schema::images::ImagePart;
@@ -30,6 +33,10 @@ const NAME_ANNOTATION: &str = "org.opencontainers.image.ref.name";
 const LONGEST_INDEX: u64 = 16 << 20;
 /// How files begin that aren't whole yet.
 const PART: &str = ".part-";
+/// How often a blob is gone on with after an answer that broke off, as long as more of it comes each time.
+const MOST_CUTS: u32 = 8;
+/// The wait after the first time; after the second it is twice as long, and so on.
+const AFTER_A_CUT: Duration = Duration::from_millis(250);
 /// The file whose lock says that somebody writes.
 const LOCK: &str = ".lock";
 /// The kind of a manifest where nothing says it.
@@ -245,13 +252,15 @@ impl Layout {
         }
     }
 
-    /// Removes what a fetch that was killed left in part.
+    /// Removes what a fetch that was killed left in part, but for blobs that the next one goes on with.
     fn sweep(&self) -> Result<(), RegistryError> {
         let folder = self.folder.join("blobs/sha256");
         let failed = |source| broken("read", &folder, source);
         for entry in fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            if entry.file_name().to_string_lossy().starts_with(PART) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_blob = |hex: &str| ImageDigest::new(format!("sha256:{hex}")).is_ok();
+            if name.strip_prefix(PART).is_some_and(|rest| !is_blob(rest)) {
                 fs::remove_file(entry.path()).map_err(|source| broken("remove", &entry.path(), source))?;
             }
         }
@@ -347,20 +356,48 @@ impl Layout {
         Ok(ImageDigest::from(Digest::finish(hasher)) == part.digest)
     }
 
+    /// Fetches a blob, from where an earlier fetch was cut off, and goes on where this one is.
     fn fetch(&self, registry: &Registry, part: &ImagePart, progress: Progress<'_>) -> Result<(), RegistryError> {
         let path = self.blob_path(&part.digest);
+        let unfinished = self.unfinished(&part.digest);
         let folder = path.parent().unwrap_or(&self.folder);
         let failed = |source| broken("write", &path, source);
-        let mut beside = beside(folder).map_err(failed)?;
-        match registry.blob(part, beside.as_file_mut(), &|got| progress(part, got)) {
-            Ok(()) => {}
-            // Whoever writes what came knows its address alone, and who has to make room looks for the folder.
-            Err(RegistryError::Folder { source, .. }) => return Err(failed(source)),
-            Err(error) => return Err(error),
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&unfinished);
+        let mut file = opened.map_err(failed)?;
+        let mut cuts = 0;
+        loop {
+            let before = file.metadata().map_err(failed)?.len();
+            let error = match registry.resume_blob(part, &mut file, &|got| progress(part, got)) {
+                Ok(()) => break,
+                Err(error) => error,
+            };
+            let after = file.metadata().map_err(failed)?.len();
+            match error {
+                RegistryError::BrokenOff { .. } if cuts < MOST_CUTS && after > before => {
+                    cuts += 1;
+                    thread::sleep(AFTER_A_CUT * cuts);
+                }
+                // Whoever has to make room needs this room, too, and looks for the folder.
+                RegistryError::Folder { source, .. } => {
+                    fs::remove_file(&unfinished).map_err(failed)?;
+                    return Err(failed(source));
+                }
+                error => {
+                    if after == 0 {
+                        fs::remove_file(&unfinished).map_err(failed)?;
+                    }
+                    return Err(error);
+                }
+            }
         }
-        beside.as_file().sync_all().map_err(failed)?;
-        beside.persist(&path).map_err(|error| failed(error.error))?;
+        file.sync_all().map_err(failed)?;
+        fs::rename(&unfinished, &path).map_err(failed)?;
         sync_folder(folder)
+    }
+
+    /// Returns where a blob stands until it is whole.
+    fn unfinished(&self, digest: &ImageDigest) -> PathBuf {
+        self.folder.join("blobs/sha256").join(format!("{PART}{}", digest.hex()))
     }
 }
 

@@ -4,6 +4,7 @@
 //! one that has none is an error; credentials come from Docker's configuration and are never shown.
 
 mod address;
+mod authorities;
 mod blobs;
 mod challenge;
 mod docker_config;
@@ -21,6 +22,7 @@ mod secret;
 mod tags;
 
 pub use address::{Address, AddressError};
+pub use authorities::{Authorities, AuthoritiesError};
 pub use blobs::Sent;
 pub use docker_config::{CredentialsError, DockerConfig};
 pub use error::RegistryError;

@@ -105,7 +105,7 @@ impl Http {
             let message = format!("`{endpoint}` is no address of a hub: give `HF_ENDPOINT` as http:// or https://");
             return Err(Failure::new(FailureStage::Acquire, FailureClass::HubOffline, message));
         };
-        let (tls, _) = https::tls();
+        let (tls, _) = https::tls(&[]);
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
