@@ -28,7 +28,7 @@ pub(crate) enum ImagesCommand {
     Audit(AuditArgs),
     /// Fetch an image into a folder, as OCI lays images out.
     Pull(PullArgs),
-    /// Send an image of such a folder to a registry, and read it back.
+    /// Send an image of such a folder to a registry, or with `--watch` what `build` makes, and read it back.
     Push(PushArgs),
     /// Build the images of commits upon a base, with a daemon of containers; prove, name and, if asked for, send them.
     Build(Box<BuildArgs>),
@@ -136,12 +136,23 @@ pub(crate) struct PullArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PushArgs {
     /// The folder, as `isobench images pull` leaves it.
-    pub(crate) folder: PathBuf,
+    #[arg(required_unless_present = "watch")]
+    pub(crate) folder: Option<PathBuf>,
     /// The image as it is to be named: `REPOSITORY:TAG`.
-    pub(crate) image: String,
+    #[arg(required_unless_present = "watch")]
+    pub(crate) image: Option<String>,
     /// The tag or digest that the folder has it under; by default the tag that it is to have.
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Option<String>,
+    /// Send each image of this repository from the daemon as `isobench images build` builds, proves and names it, until Ctrl-C.
+    #[arg(long, value_name = "REPOSITORY", conflicts_with_all = ["folder", "image", "tag"])]
+    pub(crate) watch: Option<String>,
+    /// With `--watch`, end when nothing new came for so many seconds.
+    #[arg(long, value_name = "SECONDS", requires = "watch")]
+    pub(crate) until_idle: Option<u64>,
+    /// The folder in which `isobench images build` keeps what it has proven.
+    #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) registry: RegistryArgs,
 }

@@ -123,6 +123,11 @@ impl TestDaemon {
             .is_ok_and(|ended| ended.success())
     }
 
+    /// Returns where it keeps images and containers.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
     /// Returns what names this daemon in a variable.
     pub(crate) fn address(&self) -> String {
         format!("unix://{}", self.socket.display())

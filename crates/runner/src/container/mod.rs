@@ -16,6 +16,7 @@ mod labels;
 mod limits;
 mod once;
 mod options;
+mod proven;
 mod sweep;
 mod tree_archive;
 mod work;
@@ -30,6 +31,7 @@ pub(crate) use host::{Asked, ContainerHost};
 pub use image_build::{BuildImageError, BuiltImage, IMAGE_LABEL, ImageBuild, Say, build_image};
 pub(crate) use once::Asking;
 pub use options::{ContainerOptions, Devices, Input, Log, Network, RootFiles, Ulimit};
+pub use proven::ProvenImage;
 pub use sweep::{Swept, sweep};
 pub use work::{ContainerState, Executed};
 

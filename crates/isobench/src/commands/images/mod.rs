@@ -6,7 +6,9 @@ mod build;
 mod list;
 mod progress;
 mod prune;
+mod send;
 mod transfer;
+mod watch;
 
 use isobench_plan::dataset::Dataset;
 use isobench_plan::images::wanted;

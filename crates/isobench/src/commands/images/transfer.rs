@@ -32,13 +32,21 @@ pub(super) fn pull(args: &PullArgs, context: Context) -> Result<Exit, CommandErr
 
 /// Sends an image.
 pub(super) fn push(args: &PushArgs, context: Context) -> Result<Exit, CommandError> {
-    let (repository, to) = parse_reference(&args.image).map_err(reference_error)?;
+    let (folder, image) = match (&args.watch, &args.folder, &args.image) {
+        (Some(repository), _, _) => return super::watch::run(args, repository, context),
+        (None, Some(folder), Some(image)) => (folder, image),
+        (None, _, _) => {
+            let hint = "name a folder and an image, or give `--watch REPOSITORY`";
+            return Err(CommandError::new(Exit::Usage, "nothing says what is to be sent").hint(hint));
+        }
+    };
+    let (repository, to) = parse_reference(image).map_err(reference_error)?;
     let from = match &args.tag {
         Some(text) if text.contains(':') => Target::Digest(ImageDigest::new(text.as_str()).exit(Exit::Usage)?),
         Some(text) => Target::Tag(ImageTag::new(text.as_str()).exit(Exit::Usage)?),
         None => to.clone(),
     };
-    let layout = Layout::open(&args.folder).map_err(ask::error)?;
+    let layout = Layout::open(folder).map_err(ask::error)?;
     let asking = ask::open(repository, &args.registry, context)?;
     let moved = {
         let progress = Progress::new(context.terminal);
