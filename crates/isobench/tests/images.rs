@@ -258,13 +258,15 @@ fn a_pull_that_is_killed_leaves_nothing_in_part_for_the_next_one() {
     command.env("DOCKER_CONFIG", place.path("docker"));
     let mut pull = Running::start(&mut command);
     let blobs = place.path("image/blobs/sha256");
-    let in_part = || {
-        let names = fs::read_dir(&blobs).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        names.filter(|name| name.to_string_lossy().starts_with(".part-")).count()
+    let parts = || {
+        let entries = fs::read_dir(&blobs).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(".part-")).collect::<Vec<_>>()
     };
+    let in_part = || parts().len();
     // Configuration and lower layer are there, and the upper one is on its way.
     wait_until("the upper layer is on its way", || {
-        in_part() == 1 && fs::read_dir(&blobs).is_ok_and(|entries| entries.count() == 3)
+        let has_come = parts().iter().any(|part| part.metadata().is_ok_and(|metadata| metadata.len() > 10));
+        in_part() == 1 && has_come && fs::read_dir(&blobs).is_ok_and(|entries| entries.count() == 3)
     });
     pull.signal(Signal::KILL);
     assert_eq!(pull.finish().code, None);
@@ -275,6 +277,10 @@ fn a_pull_that_is_killed_leaves_nothing_in_part_for_the_next_one() {
     let moved: serde_json::Value = serde_json::from_str(&run(&place, 0, &arguments).stdout).unwrap();
     assert_eq!((&moved["blobs"], &moved["blobs_there"]), (&1.into(), &2.into()), "{moved:#}");
     assert!(in_part() == 0 && place.path("image/index.json").exists());
+    // What had come of the upper layer wasn't fetched again.
+    let asked = sound.asked();
+    let of_layer = asked.iter().find(|asked| asked.target.contains(&image.layer_digest(1).unwrap())).unwrap();
+    assert!(of_layer.range.as_ref().is_some_and(|range| range != "bytes=0-"), "{of_layer:?}");
 }
 
 #[test]
