@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use isobench_plan::images::{BASELINE_TEMPLATE, HUMAN_TEMPLATE};
 
-use crate::disk_args::gib;
+use crate::disk_args::{DiskArgs, gib};
 
 /// The platform whose images are asked for.
 const PLATFORM: &str = "linux/amd64";
@@ -28,6 +28,8 @@ pub(crate) enum ImagesCommand {
     Audit(AuditArgs),
     /// Fetch an image into a folder, as OCI lays images out.
     Pull(PullArgs),
+    /// Load an image of such a folder into the daemon of containers, under its name.
+    Load(LoadImageArgs),
     /// Send an image of such a folder to a registry, or with `--watch` what `build` makes, and read it back.
     Push(PushArgs),
     /// Build the images of commits upon a base, with a daemon of containers; prove, name and, if asked for, send them.
@@ -128,8 +130,27 @@ pub(crate) struct PullArgs {
     /// The folder; what it has already isn't fetched again.
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Load it into the daemon of containers then, under its name.
+    #[arg(long)]
+    pub(crate) into_daemon: bool,
+    #[command(flatten)]
+    pub(crate) disk: DiskArgs,
     #[command(flatten)]
     pub(crate) registry: RegistryArgs,
+}
+
+/// Arguments of `images load`.
+#[derive(Debug, Args)]
+pub(crate) struct LoadImageArgs {
+    /// The folder, as `isobench images pull` leaves it.
+    pub(crate) folder: PathBuf,
+    /// The image as it is to be named: `REPOSITORY:TAG`, or `REPOSITORY@sha256:DIGEST`, which gets the tag `sha256-DIGEST`.
+    pub(crate) image: String,
+    /// The tag or digest that the folder has it under; by default the one that it is to have.
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Option<String>,
+    #[command(flatten)]
+    pub(crate) disk: DiskArgs,
 }
 
 /// Arguments of `images push`.

@@ -10,6 +10,7 @@
 
 mod bench;
 mod crashes;
+mod loading;
 #[path = "../support/mod.rs"]
 mod support;
 mod watching;

@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use super::Sent;
 use super::error::RegistryError;
 use super::look::{ChosenImage, LONGEST_CONFIG};
-use super::manifest::{self, ImageConfig, ImageManifest, Manifest};
+use super::manifest::{self, ImageConfig};
 use super::platform::Platform;
 use super::reference::Target;
 use super::registry::{FetchedManifest, Registry};
@@ -130,7 +130,7 @@ impl Layout {
             return Err(RegistryError::NotARegistry { address, why });
         }
         let mut moved = Moved::none(&image.fetched.digest);
-        for part in parts(&image.manifest) {
+        for part in image.manifest.parts() {
             if self.has(part)? {
                 moved.there(part);
             } else {
@@ -157,23 +157,10 @@ impl Layout {
         to: &Target,
         progress: Progress<'_>,
     ) -> Result<Moved, RegistryError> {
-        let fetched = self.manifest(from)?;
-        let path = self.blob_path(&fetched.digest);
-        let manifest = match fetched.read() {
-            Ok(Manifest::Image(manifest)) => manifest,
-            Ok(Manifest::List(_)) => {
-                let why = "it is a list of images by platform, and one image is asked for".to_owned();
-                return Err(RegistryError::Layout { path, why });
-            }
-            Err(why) => return Err(RegistryError::Layout { path, why }),
-        };
-        let mut moved = Moved::none(&fetched.digest);
-        for part in parts(&manifest) {
+        let stored = self.stored(from)?;
+        let mut moved = Moved::none(&stored.fetched.digest);
+        for part in stored.parts() {
             let path = self.blob_path(&part.digest);
-            if !self.has(part)? {
-                let why = "it isn't there, or isn't what its name says".to_owned();
-                return Err(RegistryError::Layout { path, why });
-            }
             let file = File::open(&path).map_err(|source| broken("read", &path, source))?;
             match registry.push_blob(part, &file)? {
                 Sent::Whole => moved.moved(part),
@@ -181,7 +168,7 @@ impl Layout {
             }
             progress(part, part.bytes);
         }
-        registry.push_manifest(to, &fetched)?;
+        registry.push_manifest(to, &stored.fetched)?;
         Ok(moved)
     }
 
@@ -268,7 +255,7 @@ impl Layout {
     }
 
     /// Returns the manifest that the folder has under a tag or digest.
-    fn manifest(&self, target: &Target) -> Result<FetchedManifest, RegistryError> {
+    pub(super) fn manifest(&self, target: &Target) -> Result<FetchedManifest, RegistryError> {
         let path = self.folder.join("index.json");
         let index = self.index()?;
         let entries = index.get("manifests").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -337,7 +324,7 @@ impl Layout {
     }
 
     /// Returns whether a blob is there as its digest says. One that isn't is removed.
-    fn has(&self, part: &ImagePart) -> Result<bool, RegistryError> {
+    pub(super) fn has(&self, part: &ImagePart) -> Result<bool, RegistryError> {
         let path = self.blob_path(&part.digest);
         let mut file = match File::open(&path) {
             Ok(file) => file,
@@ -407,17 +394,6 @@ fn kind_of(fetched: &FetchedManifest) -> String {
     let own = own.and_then(|own| own.get("mediaType").and_then(Value::as_str).map(str::to_owned));
     let said = Some(fetched.content_type.clone()).filter(|said| manifest::ACCEPT.contains(said.as_str()));
     own.or(said).unwrap_or_else(|| IMAGE_KIND.to_owned())
-}
-
-/// Returns the configuration and each layer once.
-fn parts(manifest: &ImageManifest) -> Vec<&ImagePart> {
-    let mut parts: Vec<&ImagePart> = Vec::new();
-    for part in std::iter::once(&manifest.config).chain(&manifest.layers) {
-        if !parts.iter().any(|known| known.digest == part.digest) {
-            parts.push(part);
-        }
-    }
-    parts
 }
 
 impl Moved {

@@ -19,6 +19,7 @@ mod platform;
 mod reference;
 mod registry;
 mod secret;
+mod stored;
 mod tags;
 
 pub use address::{Address, AddressError};
@@ -35,4 +36,5 @@ pub use platform::{Platform, PlatformError};
 pub use reference::{ReferenceError, Repository, Target, parse_reference};
 pub use registry::{FetchedManifest, Head, Registry};
 pub use secret::{Credentials, Secret};
+pub use stored::StoredImage;
 pub use tags::Tags;
