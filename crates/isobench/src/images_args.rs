@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use isobench_plan::images::{BASELINE_TEMPLATE, HUMAN_TEMPLATE};
 
-use crate::disk_args::{DiskArgs, gib};
+use crate::disk_args::{DaemonDiskArgs, PruneFloorArgs, gib};
 
 /// The platform whose images are asked for.
 const PLATFORM: &str = "linux/amd64";
@@ -134,7 +134,7 @@ pub(crate) struct PullArgs {
     #[arg(long)]
     pub(crate) into_daemon: bool,
     #[command(flatten)]
-    pub(crate) disk: DiskArgs,
+    pub(crate) disk: DaemonDiskArgs,
     #[command(flatten)]
     pub(crate) registry: RegistryArgs,
 }
@@ -150,7 +150,7 @@ pub(crate) struct LoadImageArgs {
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Option<String>,
     #[command(flatten)]
-    pub(crate) disk: DiskArgs,
+    pub(crate) disk: DaemonDiskArgs,
 }
 
 /// Arguments of `images push`.
@@ -233,6 +233,8 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
     pub(crate) cache: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) disk: DaemonDiskArgs,
+    #[command(flatten)]
     pub(crate) registry: RegistryArgs,
 }
 
@@ -245,6 +247,8 @@ pub(crate) struct PrunedArgs {
     /// Remove what was made so many days ago.
     #[arg(long, value_name = "DAYS")]
     pub(crate) older_days: Option<u32>,
+    #[command(flatten)]
+    pub(crate) floor: PruneFloorArgs,
     /// Keep the image of this name or id, whatever it takes (repeatable).
     #[arg(long, value_name = "IMAGE")]
     pub(crate) keep: Vec<String>,

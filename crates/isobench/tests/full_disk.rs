@@ -175,6 +175,35 @@ fn an_overlay_that_fills_the_disk_loses_the_tree_that_did_not_fit() {
     assert!(finished.code.is_some(), "{finished:?}");
     check_measured(&place, "second", 2);
     assert_eq!(trees(), 2);
+    prune_to_a_floor(&place, &disk);
+}
+
+/// Checks that what no run uses goes until the floor holds, and no more than that.
+fn prune_to_a_floor(place: &Place, disk: &Path) {
+    let filler = fill(disk, 2_000_000);
+    let free = || isobench_runner::disk::free_bytes(disk).unwrap();
+    let entries = || {
+        let listed = isobench(place, disk, &["environments", "list", "--json"]);
+        let listed: Vec<serde_json::Value> = serde_json::from_str(&listed.stdout).unwrap();
+        listed.iter().map(|entry| entry["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let before = entries();
+    let prune = |more: &[&str]| isobench(place, disk, &[&["environments", "prune"], more].concat());
+    // 1 MiB is free already.
+    let nothing = prune(&["--disk-floor", "0.001"]);
+    assert_eq!((nothing.code, entries()), (Some(0), before.clone()), "{nothing:?}");
+    let would = prune(&["--disk-floor", "0.006", "--dry-run"]);
+    assert_eq!((would.code, entries()), (Some(0), before.clone()), "{would:?}");
+    would.says(&["would go"]);
+    let some = prune(&["--disk-floor", "0.006"]);
+    assert_eq!(some.code, Some(0), "{some:?}");
+    assert!(free() >= 6_400_000, "{some:?}");
+    let after = entries();
+    assert!(!after.is_empty() && after.len() < before.len(), "{before:?} {after:?}");
+    let all = prune(&["--disk-floor", "1"]);
+    assert_eq!((all.code, entries().len()), (Some(MACHINE), 0), "{all:?}");
+    all.says(&[disk.to_str().unwrap(), "are to stay free", "nothing that no run uses is left"]);
+    fs::remove_file(filler).unwrap();
 }
 
 /// Fills the disk while an installer, found by this search path, installs, and checks that nobody is blamed for it.

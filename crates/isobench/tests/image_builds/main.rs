@@ -109,10 +109,15 @@ fn images_are_sent(bench: &Bench<'_>, commit: &str) {
 fn images_are_pruned(bench: &Bench<'_>, kept: &str) {
     let kept = format!("{}:{kept}", bench.images);
     bench.run(2, &["images", "prune"]).says(&["--max-size"]);
+    bench.run(0, &["images", "prune", "--disk-floor", "0"]).says(&["nothing removed"]);
+    let never = bench.run(3, &["images", "prune", "--disk-floor", "900000", "--dry-run"]);
+    never.says(&["would go", "are to stay free", "nothing that may go is left"]);
+    let low = bench.run(3, &bench.build(&["HEAD"], &["--disk-floor", "900000"]));
+    low.says(&["the daemon's folder", "are to stay free", "isobench images prune"]);
     let before = bench.names();
     bench.run(0, &["images", "prune", "--max-size", "0", "--dry-run"]).says(&["would go"]);
     assert_eq!(bench.names(), before);
-    bench.run(0, &["images", "prune", "--max-size", "0", "--keep", &kept]).says(&["are gone"]);
+    bench.run(0, &["images", "prune", "--max-size", "0", "--keep", &kept]).says(&["removed"]);
     assert!(bench.names().lines().any(|name| name == kept));
     assert!(!bench.names().contains("<none>"));
     bench.run(0, &["images", "prune", "--older-days", "0"]);

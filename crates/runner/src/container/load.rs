@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -17,8 +16,7 @@ use isobench_schema::ids::ImageDigest;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::{ContainerError, Daemon};
-use crate::disk::free_bytes;
+use super::{ContainerError, Daemon, NoRoom};
 use crate::images::{Layout, RegistryError, StoredImage, Target};
 
 /// How long a daemon may take over an image, in all.
@@ -61,19 +59,8 @@ pub enum LoadImageError {
     #[error(transparent)]
     Container(#[from] ContainerError),
     /// The daemon's disk has too little room.
-    #[error(
-        "the disk of the daemon's folder `{path}` has {free} bytes left, and {needed} more are needed above the floor of {floor} bytes"
-    )]
-    NoRoom {
-        /// The folder.
-        path: PathBuf,
-        /// Bytes that are free.
-        free: u64,
-        /// Bytes that are needed.
-        needed: u64,
-        /// Bytes that must stay free.
-        floor: u64,
-    },
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     /// The daemon took it, and doesn't have it.
     #[error("the daemon took the image `{digest}`, and has no image of its id afterwards")]
     NotThere {
@@ -117,8 +104,8 @@ impl Daemon {
         if let Some(id) = self.id_of(&image).await? {
             return Ok((id, true));
         }
-        let root = self.facts().await?.root.map(PathBuf::from).filter(|root| root.is_dir());
-        let room = |needed: u64| has_room(root.as_deref(), needed, watch.floor_bytes);
+        let disk = self.disk().await?;
+        let room = |needed: u64| disk.check(needed, watch.floor_bytes);
         // The daemon keeps the archive until it has unpacked the layers, which take more than that.
         room(image.bytes().saturating_mul(2))?;
         let whole = image.bytes();
@@ -142,7 +129,7 @@ impl Daemon {
     async fn take_in(
         &self,
         receiver: mpsc::Receiver<io::Result<Vec<u8>>>,
-        (whole, room): (u64, &dyn Fn(u64) -> Result<(), LoadImageError>),
+        (whole, room): (u64, &dyn Fn(u64) -> Result<(), NoRoom>),
         watch: &LoadWatch<'_>,
     ) -> Result<(), LoadImageError> {
         let what = "load an image";
@@ -194,15 +181,6 @@ fn refused(error: bollard::errors::Error) -> ContainerError {
         return ContainerError::Refused { what: what.to_owned(), status: 500, message };
     }
     ContainerError::asked(what)(error)
-}
-
-/// Checks that a daemon's disk has so much room above the floor, if this process can see it.
-fn has_room(root: Option<&Path>, needed: u64, floor: u64) -> Result<(), LoadImageError> {
-    let Some((root, free)) = root.and_then(|root| Some((root, free_bytes(root).ok()?))) else { return Ok(()) };
-    if free >= needed.saturating_add(floor) {
-        return Ok(());
-    }
-    Err(LoadImageError::NoRoom { path: root.to_owned(), free, needed, floor })
 }
 
 /// Cuts what is written into pieces for the daemon.

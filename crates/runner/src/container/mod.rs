@@ -18,6 +18,7 @@ mod load;
 mod once;
 mod options;
 mod proven;
+mod room;
 mod sweep;
 mod tree_archive;
 mod work;
@@ -34,6 +35,7 @@ pub use load::{ImageSource, LoadImageError, LoadWatch};
 pub(crate) use once::Asking;
 pub use options::{ContainerOptions, Devices, Input, Log, Network, RootFiles, Ulimit};
 pub use proven::ProvenImage;
+pub use room::{DaemonDisk, NoRoom};
 pub use sweep::{Swept, sweep};
 pub use work::{ContainerState, Executed};
 

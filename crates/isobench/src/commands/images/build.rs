@@ -23,6 +23,10 @@ use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::images_args::BuildArgs;
 use crate::interrupt;
 
+/// What to do where a daemon's disk has too little room.
+pub(super) const ROOM: &str =
+    "free some room or lower `--disk-floor`; `isobench images prune` and `docker image prune` say what can go";
+
 /// What became of a commit, as `--json` prints it.
 #[derive(Debug, Default, Serialize)]
 struct Built {
@@ -107,6 +111,7 @@ pub(super) fn run(args: &BuildArgs, context: Context) -> Result<Exit, CommandErr
 
 impl Builder<'_> {
     fn build(&self, commit: &str) -> Result<Built, CommandError> {
+        self.check_room()?;
         let scratch = tempfile::tempdir().exit(Exit::Machine)?;
         let folder = self.cache.join("images");
         std::fs::create_dir_all(&folder).exit(Exit::Machine)?;
@@ -141,6 +146,22 @@ impl Builder<'_> {
             }
         }
         Ok(built)
+    }
+
+    /// Checks that the floor holds where the daemon keeps images and where logs and mirrors are, before anything is begun.
+    fn check_room(&self) -> Result<(), CommandError> {
+        let floor = self.args.disk.floor_bytes();
+        let disk = ask(async { Daemon::connect().await?.disk().await }).map_err(daemon_error)?;
+        disk.check(0, floor).map_err(|error| CommandError::from_error(Exit::Machine, error).hint(ROOM))?;
+        std::fs::create_dir_all(self.cache).exit(Exit::Machine)?;
+        let free = isobench_runner::disk::free_bytes(self.cache).exit(Exit::Machine)?;
+        if free >= floor {
+            return Ok(());
+        }
+        let (cache, free, floor) = (self.cache.display(), size_text(free), size_text(floor));
+        let message = format!("the disk of the cache `{cache}` has {free} left, and {floor} are to stay free");
+        let hint = "free some room or lower `--disk-floor`; `isobench environments prune` says what can go";
+        Err(CommandError::new(Exit::Machine, message).hint(hint))
     }
 
     /// Writes the tree of a commit; the inner error says why the repository can't give it.

@@ -7,11 +7,11 @@ use isobench_schema::units::size_text;
 use serde_json::json;
 
 use super::ask as registry;
-use super::build::daemon_error;
+use super::build::{ROOM, daemon_error};
 use super::progress::Progress;
 use super::transfer::{reference_error, target_in_folder};
 use crate::commands::Context;
-use crate::disk_args::DiskArgs;
+use crate::disk_args::DaemonDiskArgs;
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::images_args::LoadImageArgs;
 use crate::interrupt;
@@ -47,7 +47,7 @@ pub(super) fn load(
     layout: &Layout,
     from: &Target,
     (repository, to): (&Repository, &Target),
-    disk: &DiskArgs,
+    disk: &DaemonDiskArgs,
     context: Context,
 ) -> Result<Loaded, CommandError> {
     let cancel = interrupt::flag().exit(Exit::Machine)?;
@@ -77,8 +77,6 @@ pub(super) fn load(
 }
 
 fn error(error: LoadImageError) -> CommandError {
-    const ROOM: &str =
-        "free some room or lower `--disk-floor`; `isobench images prune` and `docker image prune` say what can go";
     let hint = match error {
         LoadImageError::Folder(error) => return registry::error(error),
         LoadImageError::Container(error) if error.is_disk_full() => {
@@ -89,7 +87,7 @@ fn error(error: LoadImageError) -> CommandError {
             let hint = "give the same command again: what was fetched stays in its folder";
             return CommandError::from_error(Exit::Interrupted, error).hint(hint);
         }
-        LoadImageError::NoRoom { .. } => ROOM,
+        LoadImageError::NoRoom(_) => ROOM,
         LoadImageError::NotThere { .. } => "look into the daemon's log, and give the same command again",
     };
     CommandError::from_error(Exit::Machine, error).hint(hint)
