@@ -113,17 +113,13 @@ impl Registry {
     /// Returns an error if it can't be fetched whole, or isn't what its digest says. What came until then stays in the file
     /// if the answer only broke off, to be gone on with; else nothing stays.
     pub fn resume_blob(&self, part: &ImagePart, file: &mut File, progress: &dyn Fn(u64)) -> Result<(), RegistryError> {
-        let (mut hasher, mut there) = (Sha256::new(), 0);
+        let mut hasher = Sha256::new();
         let read = read_all(file, part.bytes, &mut hasher).map_err(|source| self.of_file(part, source))?;
-        match read {
-            Some(bytes) if bytes == part.bytes => {
-                if ImageDigest::from(Digest::finish(hasher.clone())) == part.digest {
-                    return Ok(());
-                }
-            }
-            Some(bytes) => there = bytes,
-            None => {}
+        let is_as_long = read == Some(part.bytes);
+        if is_as_long && ImageDigest::from(Digest::finish(hasher.clone())) == part.digest {
+            return Ok(());
         }
+        let there = read.filter(|_| !is_as_long).unwrap_or(0);
         if there > 0 {
             let reply = self.ask_for_blob(part, there)?;
             if reply.status == 200 {

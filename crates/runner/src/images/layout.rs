@@ -4,7 +4,7 @@
 //! and nothing is there in part. What is beside a place stays there when a fetch is cut off or killed, and the next one goes on
 //! with it; no byte of it is believed before the digest of the whole is right.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -349,8 +349,10 @@ impl Layout {
         let unfinished = self.unfinished(&part.digest);
         let folder = path.parent().unwrap_or(&self.folder);
         let failed = |source| broken("write", &path, source);
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&unfinished);
-        let mut file = opened.map_err(failed)?;
+        // A link that somebody put there isn't followed, and nothing is cut off.
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let opened = rustix::fs::open(&unfinished, flags, Mode::from_raw_mode(0o644));
+        let mut file = File::from(opened.map_err(|source| broken("write", &unfinished, source.into()))?);
         let mut cuts = 0;
         loop {
             let before = file.metadata().map_err(failed)?.len();
@@ -359,23 +361,18 @@ impl Layout {
                 Err(error) => error,
             };
             let after = file.metadata().map_err(failed)?.len();
-            match error {
-                RegistryError::BrokenOff { .. } if cuts < MOST_CUTS && after > before => {
-                    cuts += 1;
-                    thread::sleep(AFTER_A_CUT * cuts);
-                }
-                // Whoever has to make room needs this room, too, and looks for the folder.
-                RegistryError::Folder { source, .. } => {
-                    fs::remove_file(&unfinished).map_err(failed)?;
-                    return Err(failed(source));
-                }
-                error => {
-                    if after == 0 {
-                        fs::remove_file(&unfinished).map_err(failed)?;
-                    }
-                    return Err(error);
-                }
+            if matches!(error, RegistryError::BrokenOff { .. }) && cuts < MOST_CUTS && after > before {
+                cuts += 1;
+                thread::sleep(AFTER_A_CUT * cuts);
+                continue;
             }
+            let is_ours = matches!(error, RegistryError::Folder { .. });
+            if is_ours || after == 0 {
+                // Whoever has to make room needs this room, too.
+                fs::remove_file(&unfinished).map_err(failed)?;
+            }
+            // Whoever writes what came knows its address alone, and who has to make room looks for the folder.
+            return Err(if let RegistryError::Folder { source, .. } = error { failed(source) } else { error });
         }
         file.sync_all().map_err(failed)?;
         fs::rename(&unfinished, &path).map_err(failed)?;

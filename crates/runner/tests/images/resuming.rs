@@ -155,3 +155,14 @@ fn a_registry_that_gives_other_bytes_in_part_and_whole_leaves_nothing() {
     assert!(matches!(error, RegistryError::OtherBytes { .. }), "{error}");
     assert!(!half.unfinished().exists() && !half.layout.blob_path(&Half::digest()).exists());
 }
+
+#[test]
+fn a_link_in_the_place_of_a_beginning_is_not_followed() {
+    let half = Half::new();
+    let elsewhere = half.folder.path().join("mine");
+    fs::write(&elsewhere, "mine").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, half.unfinished()).unwrap();
+    let error = half.pull(&with(&[])).unwrap_err();
+    assert!(matches!(error, RegistryError::Folder { .. }), "{error}");
+    assert_eq!(fs::read(&elsewhere).unwrap(), b"mine");
+}
