@@ -10,7 +10,9 @@ use std::time::Duration;
 use isobench_runner::images::{HUB, Repository};
 use isobench_schema::format;
 use isobench_schema::images::{ImageAudit, ImageList, ImageState, ListedBy};
-use isobench_testkit::{DockerRegistry, Entry, FakeImage, FakeRegistry, RegistryFault, RegistrySettings, RegistryUser};
+use isobench_testkit::{
+    DockerRegistry, Entry, FakeImage, FakeRegistry, RegistryFault, RegistrySettings, RegistryUser, TestCertificate,
+};
 use rustix::process::Signal;
 use support::{Finished, Place, Running, wait_until};
 
@@ -230,6 +232,29 @@ fn a_folder_of_images_goes_without_what_is_somebody_elses() {
     pruned.says(&["1 folder removed", "holds other things than images"]);
     let left: Vec<_> = fs::read_dir(place.path("image")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["notes.txt"]);
+}
+
+#[test]
+fn an_authority_of_ones_own_is_named_or_kept_where_docker_looks() {
+    let place = place();
+    let certificate = TestCertificate::make();
+    let tls = Some(certificate.clone());
+    let registry = FakeRegistry::start(RegistrySettings { tls, ..RegistrySettings::default() });
+    registry.add("a", &FakeImage::new(&[b"layer"]));
+    let name = registry.repository();
+    run(&place, 3, &["images", "list", &name]).says(&["can't be reached", "--ca FILE.pem", "certs.d/HOST:PORT"]);
+    run(&place, 2, &["images", "list", &name, "--ca", "rows.jsonl"]).says(&["rows.jsonl` holds no certificate"]);
+    fs::write(place.path("ca.pem"), certificate.authority()).unwrap();
+    run(&place, 0, &["images", "list", &name, "--ca", "ca.pem"]);
+    let image = format!("{name}:a");
+    run(&place, 0, &["images", "pull", &image, "--out", "image", "--ca", "ca.pem"]);
+    let kept = place.path("settings/containers/certs.d").join(registry.address());
+    fs::create_dir_all(&kept).unwrap();
+    fs::write(kept.join("own.crt"), certificate.authority()).unwrap();
+    let mut command = place.isobench(["images", "push", "image", &image]);
+    command.env("DOCKER_CONFIG", place.path("docker")).env("XDG_CONFIG_HOME", place.path("settings"));
+    let sent = Finished::of(&mut command);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
 }
 
 #[test]

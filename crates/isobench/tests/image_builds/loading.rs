@@ -82,7 +82,7 @@ fn what_a_pull_has_left_is_loaded_into_docker_and_podman_without_being_fetched_a
     daemon.docker_says(&["rmi", "--force", &id]);
     let room = isobench(&place, &daemon, &["images", "load", "stored", &name, "--disk-floor", "900000"]);
     assert_eq!(room.code, Some(3), "{room:?}");
-    room.says(&["above the floor", "--disk-floor"]);
+    room.says(&["are to stay free when", "--disk-floor"]);
     // A piece of it that is damaged never comes to the daemon.
     let largest = fs::read_dir(place.path("stored/blobs/sha256")).unwrap().flatten();
     let largest = largest.max_by_key(|entry| entry.metadata().unwrap().len()).unwrap().path();
@@ -157,7 +157,7 @@ fn a_daemon_whose_disk_becomes_full_has_nothing_of_an_image() {
     // A floor ends it before the disk is full.
     let floor = pull("0.03");
     assert_eq!(floor.code, Some(3), "{floor:?}");
-    floor.says(&["above the floor", disk.0.to_str().unwrap()]);
+    floor.says(&["are to stay free", disk.0.to_str().unwrap()]);
     assert_eq!(daemon.docker_says(&["images", "--all", "--quiet"]), "");
     disk.grow("600m");
     let whole = pull("0");
