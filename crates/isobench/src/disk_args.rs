@@ -35,6 +35,29 @@ impl DiskArgs {
     }
 }
 
+/// What is left on the disks that images are put on.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct DaemonDiskArgs {
+    /// Begin nothing that would leave fewer GiB free where the daemon keeps images; by default 1.
+    #[arg(long, value_name = "GIB", env = "ISOBENCH_DISK_FLOOR", value_parser = gib)]
+    disk_floor: Option<u64>,
+}
+
+impl DaemonDiskArgs {
+    /// Returns the room that is always left, in bytes.
+    pub(crate) fn floor_bytes(&self) -> u64 {
+        self.disk_floor.unwrap_or(DEFAULT_FLOOR_BYTES)
+    }
+}
+
+/// Up to which room something is removed.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct PruneFloorArgs {
+    /// Remove until so many GiB are free on the disk, as much as runs leave there.
+    #[arg(long, value_name = "GIB", env = "ISOBENCH_DISK_FLOOR", value_parser = gib)]
+    pub(crate) disk_floor: Option<u64>,
+}
+
 /// Arguments of `environments`.
 #[derive(Debug, Args)]
 pub(crate) struct EnvironmentsArgs {
@@ -73,6 +96,8 @@ pub(crate) struct PruneArgs {
     /// Remove what wasn't used for so many days.
     #[arg(long, value_name = "DAYS")]
     pub(crate) unused_days: Option<u32>,
+    #[command(flatten)]
+    pub(crate) floor: PruneFloorArgs,
     /// Only say what would be removed.
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use isobench_plan::images::{BASELINE_TEMPLATE, HUMAN_TEMPLATE};
 
-use crate::disk_args::gib;
+use crate::disk_args::{DaemonDiskArgs, PruneFloorArgs, gib};
 
 /// The platform whose images are asked for.
 const PLATFORM: &str = "linux/amd64";
@@ -28,7 +28,9 @@ pub(crate) enum ImagesCommand {
     Audit(AuditArgs),
     /// Fetch an image into a folder, as OCI lays images out.
     Pull(PullArgs),
-    /// Send an image of such a folder to a registry, and read it back.
+    /// Load an image of such a folder into the daemon of containers, under its name.
+    Load(LoadImageArgs),
+    /// Send an image of such a folder to a registry, or with `--watch` what `build` makes, and read it back.
     Push(PushArgs),
     /// Build the images of commits upon a base, with a daemon of containers; prove, name and, if asked for, send them.
     Build(Box<BuildArgs>),
@@ -46,11 +48,15 @@ pub(crate) struct RegistryArgs {
     /// Wait so many seconds at most, all waits together, where a registry says that it was asked too often.
     #[arg(long, value_name = "SECONDS", default_value_t = WAIT_S)]
     pub(crate) wait: u64,
+    /// Also trust the authorities in this file, for registries whose certificates aren't of authorities that this machine knows;
+    /// those of Docker's `certs.d/HOST:PORT` are trusted without being named.
+    #[arg(long, value_name = "FILE.pem")]
+    pub(crate) ca: Option<PathBuf>,
 }
 
 impl Default for RegistryArgs {
     fn default() -> Self {
-        Self { platform: PLATFORM.to_owned(), wait: WAIT_S }
+        Self { platform: PLATFORM.to_owned(), wait: WAIT_S, ca: None }
     }
 }
 
@@ -124,20 +130,50 @@ pub(crate) struct PullArgs {
     /// The folder; what it has already isn't fetched again.
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Load it into the daemon of containers then, under its name.
+    #[arg(long)]
+    pub(crate) into_daemon: bool,
+    #[command(flatten)]
+    pub(crate) disk: DaemonDiskArgs,
     #[command(flatten)]
     pub(crate) registry: RegistryArgs,
+}
+
+/// Arguments of `images load`.
+#[derive(Debug, Args)]
+pub(crate) struct LoadImageArgs {
+    /// The folder, as `isobench images pull` leaves it.
+    pub(crate) folder: PathBuf,
+    /// The image as it is to be named: `REPOSITORY:TAG`, or `REPOSITORY@sha256:DIGEST`, which gets the tag `sha256-DIGEST`.
+    pub(crate) image: String,
+    /// The tag or digest that the folder has it under; by default the one that it is to have.
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Option<String>,
+    #[command(flatten)]
+    pub(crate) disk: DaemonDiskArgs,
 }
 
 /// Arguments of `images push`.
 #[derive(Debug, Args)]
 pub(crate) struct PushArgs {
     /// The folder, as `isobench images pull` leaves it.
-    pub(crate) folder: PathBuf,
+    #[arg(required_unless_present = "watch")]
+    pub(crate) folder: Option<PathBuf>,
     /// The image as it is to be named: `REPOSITORY:TAG`.
-    pub(crate) image: String,
+    #[arg(required_unless_present = "watch")]
+    pub(crate) image: Option<String>,
     /// The tag or digest that the folder has it under; by default the tag that it is to have.
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Option<String>,
+    /// Send each image of this repository from the daemon as `isobench images build` builds, proves and names it, until Ctrl-C.
+    #[arg(long, value_name = "REPOSITORY", conflicts_with_all = ["folder", "image", "tag"])]
+    pub(crate) watch: Option<String>,
+    /// With `--watch`, end when nothing new came for so many seconds.
+    #[arg(long, value_name = "SECONDS", requires = "watch")]
+    pub(crate) until_idle: Option<u64>,
+    /// The folder in which `isobench images build` keeps what it has proven.
+    #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) registry: RegistryArgs,
 }
@@ -197,6 +233,8 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "DIR", env = "ISOBENCH_CACHE")]
     pub(crate) cache: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) disk: DaemonDiskArgs,
+    #[command(flatten)]
     pub(crate) registry: RegistryArgs,
 }
 
@@ -209,6 +247,8 @@ pub(crate) struct PrunedArgs {
     /// Remove what was made so many days ago.
     #[arg(long, value_name = "DAYS")]
     pub(crate) older_days: Option<u32>,
+    #[command(flatten)]
+    pub(crate) floor: PruneFloorArgs,
     /// Keep the image of this name or id, whatever it takes (repeatable).
     #[arg(long, value_name = "IMAGE")]
     pub(crate) keep: Vec<String>,

@@ -175,4 +175,90 @@ fn an_overlay_that_fills_the_disk_loses_the_tree_that_did_not_fit() {
     assert!(finished.code.is_some(), "{finished:?}");
     check_measured(&place, "second", 2);
     assert_eq!(trees(), 2);
+    prune_to_a_floor(&place, &disk);
+}
+
+/// Checks that what no run uses goes until the floor holds, and no more than that.
+fn prune_to_a_floor(place: &Place, disk: &Path) {
+    let filler = fill(disk, 2_000_000);
+    let free = || isobench_runner::disk::free_bytes(disk).unwrap();
+    let entries = || {
+        let listed = isobench(place, disk, &["environments", "list", "--json"]);
+        let listed: Vec<serde_json::Value> = serde_json::from_str(&listed.stdout).unwrap();
+        listed.iter().map(|entry| entry["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let before = entries();
+    let prune = |more: &[&str]| isobench(place, disk, &[&["environments", "prune"], more].concat());
+    // 1 MiB is free already.
+    let nothing = prune(&["--disk-floor", "0.001"]);
+    assert_eq!((nothing.code, entries()), (Some(0), before.clone()), "{nothing:?}");
+    let would = prune(&["--disk-floor", "0.006", "--dry-run"]);
+    assert_eq!((would.code, entries()), (Some(0), before.clone()), "{would:?}");
+    would.says(&["would go"]);
+    let some = prune(&["--disk-floor", "0.006"]);
+    assert_eq!(some.code, Some(0), "{some:?}");
+    assert!(free() >= 6_400_000, "{some:?}");
+    let after = entries();
+    assert!(!after.is_empty() && after.len() < before.len(), "{before:?} {after:?}");
+    let all = prune(&["--disk-floor", "1"]);
+    assert_eq!((all.code, entries().len()), (Some(MACHINE), 0), "{all:?}");
+    all.says(&[disk.to_str().unwrap(), "are to stay free", "nothing that no run uses is left"]);
+    fs::remove_file(filler).unwrap();
+}
+
+/// Fills the disk while an installer, found by this search path, installs, and checks that nobody is blamed for it.
+fn check_installer(disk: &Path, path: &std::ffi::OsStr, cache: &str) {
+    let place = Place::new();
+    place.expect(0, &["demo", "--lay-down", "--out", "demo", "--cache", "timing"]);
+    let wheel = FakeWheel::new("tinyserve", "1", "py3-none-any").with("tinyserve/__init__.py", "");
+    let wheel = wheel.with("tinyserve/data.txt", "x".repeat(48_000_000));
+    let file = place.path(&wheel.file_name());
+    fs::write(&file, wheel.bytes()).unwrap();
+    let task = place.path("demo/dataset/task.toml");
+    let installed = format!("python = \"venv\"\nrequirements = [{:?}]", file.display().to_string());
+    fs::write(&task, shorten(&task).replace("python = \"system\"", &installed)).unwrap();
+    let cache = disk.join(cache);
+    let run = || {
+        let arguments = ["run", "demo/dataset", "--out", "run", "--quiet", "--arm", "baseline", "--arm", "human"];
+        let mut command = place.isobench(arguments);
+        command.env("ISOBENCH_CACHE", &cache).env("XDG_CACHE_HOME", &cache).env("ISOBENCH_DISK_FLOOR", "0");
+        Finished::of(command.env("PATH", path).env("HOME", place.root()))
+    };
+    // The installer's own parts fit, and what it installs doesn't.
+    let filler = fill(disk, 32_000_000);
+    check_stopped(&run(), disk);
+    let launches = complete_launches(&place.path("run"));
+    assert!(launches.is_empty(), "no arm is blamed: {launches:?}");
+    let whole = || {
+        let entries = fs::read_dir(cache.join("venvs")).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.path().join("manifest.json").is_file()).count()
+    };
+    assert_eq!(whole(), 0, "nothing that is half installed is believed");
+
+    fs::remove_file(filler).unwrap();
+    let finished = run();
+    assert!(finished.code.is_some(), "{finished:?}");
+    check_measured(&place, "run", 2);
+    assert_eq!(whole(), 1);
+}
+
+#[test]
+fn an_installer_that_fills_the_disk_is_nobodys_failure() {
+    let Some(disk) = small_disk("an_installer_that_fills_the_disk_is_nobodys_failure", "320m") else { return };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    if folders.iter().any(|folder| folder.join("uv").is_file()) {
+        check_installer(&disk, &path, "with-uv");
+        fs::remove_dir_all(disk.join("with-uv")).unwrap();
+    } else {
+        println!("skipped: uv isn't installed");
+    }
+    // The interpreter's own `venv` and pip, where no uv is found.
+    let plain = std::env::join_paths(folders.iter().filter(|folder| !folder.join("uv").is_file())).unwrap();
+    let venv = ["-c", "import ensurepip, venv"];
+    if Command::new("python3").args(venv).env("PATH", &plain).output().is_ok_and(|output| output.status.success()) {
+        check_installer(&disk, &plain, "with-pip");
+    } else {
+        println!("skipped: this Python has no `venv` and `ensurepip` of its own");
+    }
 }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use isobench_runner::images::{HUB, Repository};
 use isobench_schema::format;
 use isobench_schema::images::{ImageAudit, ImageList, ImageState, ListedBy};
-use isobench_testkit::{DockerRegistry, Entry, FakeImage, FakeRegistry, RegistryFault, RegistrySettings, RegistryUser};
+use isobench_testkit::{
+    DockerRegistry, Entry, FakeImage, FakeRegistry, RegistryFault, RegistrySettings, RegistryUser, TestCertificate,
+};
 use rustix::process::Signal;
 use support::{Finished, Place, Running, wait_until};
 
@@ -233,6 +235,29 @@ fn a_folder_of_images_goes_without_what_is_somebody_elses() {
 }
 
 #[test]
+fn an_authority_of_ones_own_is_named_or_kept_where_docker_looks() {
+    let place = place();
+    let certificate = TestCertificate::make();
+    let tls = Some(certificate.clone());
+    let registry = FakeRegistry::start(RegistrySettings { tls, ..RegistrySettings::default() });
+    registry.add("a", &FakeImage::new(&[b"layer"]));
+    let name = registry.repository();
+    run(&place, 3, &["images", "list", &name]).says(&["can't be reached", "--ca FILE.pem", "certs.d/HOST:PORT"]);
+    run(&place, 2, &["images", "list", &name, "--ca", "rows.jsonl"]).says(&["rows.jsonl` holds no certificate"]);
+    fs::write(place.path("ca.pem"), certificate.authority()).unwrap();
+    run(&place, 0, &["images", "list", &name, "--ca", "ca.pem"]);
+    let image = format!("{name}:a");
+    run(&place, 0, &["images", "pull", &image, "--out", "image", "--ca", "ca.pem"]);
+    let kept = place.path("settings/containers/certs.d").join(registry.address());
+    fs::create_dir_all(&kept).unwrap();
+    fs::write(kept.join("own.crt"), certificate.authority()).unwrap();
+    let mut command = place.isobench(["images", "push", "image", &image]);
+    command.env("DOCKER_CONFIG", place.path("docker")).env("XDG_CONFIG_HOME", place.path("settings"));
+    let sent = Finished::of(&mut command);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+}
+
+#[test]
 fn a_plan_says_that_an_image_is_there_and_that_it_cannot_run_it_yet() {
     let place = place();
     let registry = with_faults(&[]);
@@ -258,13 +283,15 @@ fn a_pull_that_is_killed_leaves_nothing_in_part_for_the_next_one() {
     command.env("DOCKER_CONFIG", place.path("docker"));
     let mut pull = Running::start(&mut command);
     let blobs = place.path("image/blobs/sha256");
-    let in_part = || {
-        let names = fs::read_dir(&blobs).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        names.filter(|name| name.to_string_lossy().starts_with(".part-")).count()
+    let parts = || {
+        let entries = fs::read_dir(&blobs).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(".part-")).collect::<Vec<_>>()
     };
+    let in_part = || parts().len();
     // Configuration and lower layer are there, and the upper one is on its way.
     wait_until("the upper layer is on its way", || {
-        in_part() == 1 && fs::read_dir(&blobs).is_ok_and(|entries| entries.count() == 3)
+        let has_come = parts().iter().any(|part| part.metadata().is_ok_and(|metadata| metadata.len() > 10));
+        in_part() == 1 && has_come && fs::read_dir(&blobs).is_ok_and(|entries| entries.count() == 3)
     });
     pull.signal(Signal::KILL);
     assert_eq!(pull.finish().code, None);
@@ -275,6 +302,10 @@ fn a_pull_that_is_killed_leaves_nothing_in_part_for_the_next_one() {
     let moved: serde_json::Value = serde_json::from_str(&run(&place, 0, &arguments).stdout).unwrap();
     assert_eq!((&moved["blobs"], &moved["blobs_there"]), (&1.into(), &2.into()), "{moved:#}");
     assert!(in_part() == 0 && place.path("image/index.json").exists());
+    // What had come of the upper layer wasn't fetched again.
+    let asked = sound.asked();
+    let of_layer = asked.iter().find(|asked| asked.target.contains(&image.layer_digest(1).unwrap())).unwrap();
+    assert!(of_layer.range.as_ref().is_some_and(|range| range != "bytes=0-"), "{of_layer:?}");
 }
 
 #[test]

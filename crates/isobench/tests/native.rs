@@ -10,15 +10,17 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 
 use isobench_schema::event::{BlockEnd, EventKind, LaunchStage};
 use isobench_schema::failure::FailureClass;
-use isobench_schema::outcome::{LaunchRecord, Outcome};
+use isobench_schema::outcome::{LaunchRecord, Outcome, evidence};
 use isobench_testkit::FakeWheel;
 use rustix::process::Signal;
 use support::{Place, Running, complete_launches, events, wait_for_stage, wait_until};
@@ -159,15 +161,8 @@ fn two_coordinators_on_one_cache_build_once() {
     assert_eq!((shared, begun["agent:native"], begun["agent:broken"]), (1, 1, 2), "{begun:?}");
 }
 
-#[test]
-fn an_overlay_that_is_killed_is_laid_again_whole() {
-    let place = Place::new();
-    place.expect(0, &["demo", "--lay-down", "--out", "demo", "--cache", "timing"]);
-    // Many files that only an installed package has, so that laying them takes a while.
-    let mut wheel = FakeWheel::new("tinyserve", "1", "py3-none-any").with("tinyserve/__init__.py", "");
-    for number in 0..4000 {
-        wheel = wheel.with(&format!("tinyserve/made/m{number}_pb2.py"), format!("VALUE = {number}\n"));
-    }
+/// Lets the demo's engine be laid over what a wheel installs, and makes it short.
+fn install(place: &Place, wheel: &FakeWheel) {
     let file = place.path(&wheel.file_name());
     fs::write(&file, wheel.bytes()).unwrap();
     let task = place.path("demo/dataset/task.toml");
@@ -178,6 +173,87 @@ fn an_overlay_that_is_killed_is_laid_again_whole() {
     let text = text.replace(&requests, "requests = 24").replace("min-window-s = 1.0", "min-window-s = 0.001");
     let text = text.replace("blocks = 6", "blocks = 1").replace("margin = 0.05", "margin = 0.9");
     fs::write(task, text.replace("python = \"system\"", &installed)).unwrap();
+}
+
+/// Returns the search path with a program before it that writes down each time that uv is started, if there is uv.
+fn counted_uv(place: &Place, log: &Path) -> Option<OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let uv = std::env::split_paths(&path).map(|folder| folder.join("uv")).find(|uv| uv.is_file())?;
+    let bin = place.path("bin");
+    fs::create_dir(&bin).unwrap();
+    let script = format!("#!/bin/sh\necho \"$1 $2\" >> '{}'\nexec '{}' \"$@\"\n", log.display(), uv.display());
+    fs::write(bin.join("uv"), script).unwrap();
+    fs::set_permissions(bin.join("uv"), fs::Permissions::from_mode(0o755)).unwrap();
+    Some(std::env::join_paths([bin].into_iter().chain(std::env::split_paths(&path))).unwrap())
+}
+
+#[test]
+fn two_coordinators_on_one_cache_install_once_and_lay_each_tree_whole() {
+    let place = Place::new();
+    place.expect(0, &["demo", "--lay-down", "--out", "demo", "--cache", "timing"]);
+    // Many files, so that installing and laying them takes a while.
+    let mut wheel = FakeWheel::new("tinyserve", "1", "py3-none-any").with("tinyserve/__init__.py", "");
+    for number in 0..1500 {
+        wheel = wheel.with(&format!("tinyserve/made/m{number}_pb2.py"), format!("VALUE = {number}\n"));
+    }
+    install(&place, &wheel);
+    let log = place.path("uv.log");
+    let Some(path) = counted_uv(&place, &log) else {
+        println!("skipped: uv isn't installed");
+        return;
+    };
+    thread::scope(|scope| {
+        let runs = ["one", "two"].map(|name| {
+            let arguments = ["run", "demo/dataset", "--out", name, "--quiet", "--arm", "baseline", "--arm", "human"];
+            let mut command = place.isobench(arguments);
+            command.env("ISOBENCH_LEASES", place.path(&format!("leases-{name}"))).env("PATH", &path);
+            scope.spawn(move || Running::start(&mut command).finish())
+        });
+        for run in runs {
+            let finished = run.join().unwrap();
+            assert!(finished.code.is_some(), "{finished:?}");
+        }
+    });
+    let started = fs::read_to_string(&log).unwrap();
+    let count = |what: &str| started.lines().filter(|line| line.starts_with(what)).count();
+    assert_eq!((count("venv"), count("pip install")), (1, 1), "one installed, the other waited: {started}");
+    let whole = |folder: &str| {
+        let entries = fs::read_dir(place.path("cache").join(folder)).unwrap().flatten();
+        entries.map(|entry| entry.path()).filter(|entry| entry.join("manifest.json").is_file()).collect::<Vec<_>>()
+    };
+    assert_eq!((whole("venvs").len(), whole("environments").len()), (1, 2));
+    for tree in whole("environments") {
+        assert_eq!(fs::read_dir(tree.join("tree/tinyserve/made")).unwrap().count(), 1500, "{}", tree.display());
+    }
+    let mut proofs = BTreeSet::new();
+    for name in ["one", "two"] {
+        place.check_sound(name);
+        let run = place.path(name);
+        for event in events(&run) {
+            let EventKind::BlockEnded { end, .. } = event.kind else { continue };
+            assert_eq!(end, BlockEnd::Complete);
+        }
+        let launches = complete_launches(&run);
+        assert!(launches.len() == 2 && launches.iter().all(|record| record.outcome == Outcome::Measured));
+        for record in launches {
+            let proof: serde_json::Value =
+                serde_json::from_slice(&support::evidence(&run, &record, evidence::STATIC_PROOF)).unwrap();
+            proofs.insert((record.launch.arm.to_string(), proof["modules"]["tinyserve"].to_string()));
+        }
+    }
+    assert_eq!(proofs.len(), 2, "each arm ran from one tree in both runs: {proofs:?}");
+}
+
+#[test]
+fn an_overlay_that_is_killed_is_laid_again_whole() {
+    let place = Place::new();
+    place.expect(0, &["demo", "--lay-down", "--out", "demo", "--cache", "timing"]);
+    // Many files that only an installed package has, so that laying them takes a while.
+    let mut wheel = FakeWheel::new("tinyserve", "1", "py3-none-any").with("tinyserve/__init__.py", "");
+    for number in 0..4000 {
+        wheel = wheel.with(&format!("tinyserve/made/m{number}_pb2.py"), format!("VALUE = {number}\n"));
+    }
+    install(&place, &wheel);
     let command = ["run", "demo/dataset", "--out", "run", "--quiet", "--arm", "baseline", "--arm", "human"];
     let environments = place.path("cache/environments");
     let count = || {

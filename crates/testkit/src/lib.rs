@@ -32,6 +32,7 @@ pub use hub::{FakeHub, HubFault, HubFile, HubRequest};
 pub use path::{fake_engine_path, truth_server_path};
 pub use registry::{
     AskedRequest, DockerRegistry, Entry, FakeImage, FakeRegistry, Layer, RegistryFault, RegistrySettings, RegistryUser,
+    TestCertificate,
 };
 pub use repository::{FakeRepository, FakeRepositoryError};
 pub use scripts::ScriptRepository;

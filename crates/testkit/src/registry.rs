@@ -4,6 +4,7 @@
 //! got, so that a test can see what was asked, how often and with which credentials.
 
 mod answer;
+mod certificate;
 mod docker;
 mod image;
 mod request;
@@ -16,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+pub use certificate::TestCertificate;
 pub use docker::{DockerRegistry, RegistryUser};
 pub use image::{FakeImage, Layer};
 pub use request::AskedRequest;
@@ -116,6 +118,14 @@ pub enum RegistryFault {
         /// How many.
         limit: u64,
     },
+    /// Parts of blobs can't be had: they are sent whole, whatever is asked for.
+    NoRanges,
+    /// Whoever wants a part of a blob is told that it can't be had.
+    RefusedRanges,
+    /// Parts of blobs are said to be what was asked for, and are of something else.
+    LyingRanges,
+    /// Parts of blobs begin elsewhere than was asked for, which is said.
+    OtherRanges,
     /// What is sent is taken and forgotten.
     Forgetful,
     /// Tags can't be listed.
@@ -133,11 +143,13 @@ pub struct RegistrySettings {
     pub entry: Entry,
     /// What it gets wrong.
     pub faults: Vec<RegistryFault>,
+    /// By which certificate it speaks TLS; none speaks in the open.
+    pub tls: Option<TestCertificate>,
 }
 
 impl Default for RegistrySettings {
     fn default() -> Self {
-        Self { repository: "team/engine".to_owned(), page: 100, entry: Entry::Open, faults: Vec::new() }
+        Self { repository: "team/engine".to_owned(), page: 100, entry: Entry::Open, faults: Vec::new(), tls: None }
     }
 }
 
@@ -164,6 +176,12 @@ struct Shared {
 }
 
 impl Shared {
+    /// Returns scheme, host and port.
+    fn origin(&self) -> String {
+        let scheme = if self.settings.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,7 +216,10 @@ impl FakeRegistry {
                 }
                 let shared = Arc::clone(&serving);
                 // A client that goes away is its own concern.
-                thread::spawn(move || answer::serve(stream, &shared).ok());
+                thread::spawn(move || match &shared.settings.tls {
+                    Some(certificate) => certificate.serve(stream, |stream| answer::serve(stream, &shared)).ok(),
+                    None => answer::serve_open(stream, &shared).ok(),
+                });
             }
         });
         Self { shared, thread: Some(thread) }
@@ -209,14 +230,15 @@ impl FakeRegistry {
         &self.shared.address
     }
 
-    /// Returns how its repository is named, with its host and port.
+    /// Returns how its repository is named, with its host and port, and its scheme if it speaks TLS.
     pub fn repository(&self) -> String {
-        format!("{}/{}", self.shared.address, self.shared.settings.repository)
+        let name = format!("{}/{}", self.shared.address, self.shared.settings.repository);
+        if self.shared.settings.tls.is_some() { format!("https://{name}") } else { name }
     }
 
     /// Returns where it answers like Docker Hub's own interface.
     pub fn hub(&self) -> String {
-        format!("http://{}/hub/v2", self.shared.address)
+        format!("{}/hub/v2", self.shared.origin())
     }
 
     /// Puts an image under a tag.

@@ -116,23 +116,38 @@ struct Gone<'e> {
 }
 
 fn prune(cache: &Path, args: &PruneArgs, context: Context) -> Result<Exit, CommandError> {
-    if args.max_size.is_none() && args.unused_days.is_none() {
+    let floor = args.floor.disk_floor;
+    if args.max_size.is_none() && args.unused_days.is_none() && floor.is_none() {
         let message = "nothing says what is to be kept";
-        return Err(CommandError::new(Exit::Usage, message).hint("give `--max-size GIB`, `--unused-days DAYS` or both"));
+        let hint = "give `--max-size GIB`, `--unused-days DAYS`, `--disk-floor GIB` or several of them";
+        return Err(CommandError::new(Exit::Usage, message).hint(hint));
     }
     let mut all = entries(cache)?;
     all.sort_by_key(|entry| (entry.is_whole, entry.at_ms));
     let mut left = all.iter().fold(0_u64, |sum, entry| sum.saturating_add(entry.bytes));
     let oldest = args.unused_days.map(|days| now_ms().saturating_sub(u64::from(days).saturating_mul(DAY_MS)));
     let mut gone = Vec::new();
+    // What would be free, if nothing is removed but only told.
+    let mut told = 0_u64;
+    let free = || isobench_runner::disk::free_bytes(cache).exit(Exit::Machine);
     for entry in &all {
+        let is_too_full = match floor {
+            Some(floor) => free()?.saturating_add(told) < floor,
+            None => false,
+        };
         let is_old = oldest.is_some_and(|oldest| entry.at_ms < oldest);
         let is_too_much = args.max_size.is_some_and(|most| left > most);
         // What is used doesn't go, and so doesn't count as gone.
-        if entry.is_used || !(is_old || is_too_much || !entry.is_whole) {
+        if entry.is_used || !(is_old || is_too_much || is_too_full || !entry.is_whole) {
             continue;
         }
         let removed = !args.dry_run && cache_entries::remove(cache, entry).exit(Exit::Machine)? == Removed::Gone;
+        if args.dry_run {
+            told = told.saturating_add(entry.bytes);
+        } else if floor.is_some() {
+            // What was moved away takes room until it is swept.
+            cache_entries::sweep(cache).exit(Exit::Machine)?;
+        }
         if removed || args.dry_run {
             left = left.saturating_sub(entry.bytes);
             gone.push(Gone { entry, removed });
@@ -156,5 +171,12 @@ fn prune(cache: &Path, args: &PruneArgs, context: Context) -> Result<Exit, Comma
         size_text(bytes),
         size_text(left)
     ));
+    let found = free()?.saturating_add(told);
+    if let Some(floor) = floor.filter(|floor| found < *floor) {
+        let (cache, found, floor) = (cache.display(), size_text(found), size_text(floor));
+        let message = format!("the disk of the cache `{cache}` has {found} left, and {floor} are to stay free");
+        let hint = "nothing that no run uses is left in the cache: what else is on the disk must go";
+        return Err(CommandError::new(Exit::Machine, message).hint(hint));
+    }
     Ok(Exit::Success)
 }

@@ -64,8 +64,16 @@ fn program(name: &str) -> Option<PathBuf> {
 impl TestDaemon {
     /// Starts Docker's daemon without a network of its own, or says why it can't be.
     pub(crate) fn docker() -> Result<Self, String> {
+        Self::docker_in(private_folder()?)
+    }
+
+    /// Starts Docker's daemon with all that it keeps on another disk, or says why it can't be.
+    pub(crate) fn docker_on(disk: &Path) -> Result<Self, String> {
+        Self::docker_in(tempfile::tempdir_in(disk).map_err(|error| error.to_string())?)
+    }
+
+    fn docker_in(folder: tempfile::TempDir) -> Result<Self, String> {
         let dockerd = program("dockerd").ok_or("`dockerd` isn't installed (Debian's package docker.io)")?;
-        let folder = private_folder()?;
         let path = |name: &str| folder.path().join(name);
         let mut command = Command::new(dockerd);
         command.arg("--data-root").arg(path("data")).arg("--exec-root").arg(path("exec"));
@@ -121,6 +129,11 @@ impl TestDaemon {
             .stderr(Stdio::null())
             .status()
             .is_ok_and(|ended| ended.success())
+    }
+
+    /// Returns where it keeps images and containers.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
     }
 
     /// Returns what names this daemon in a variable.

@@ -98,6 +98,11 @@ impl ContainerError {
         }
     }
 
+    /// Returns whether the daemon refused for want of room on its disk.
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Refused { message, .. } if message.contains("no space left on device"))
+    }
+
     /// Returns whether there is nothing by that name.
     pub(super) fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })

@@ -2,7 +2,8 @@
 //! holds what it claims.
 //!
 //! Only what is proven is given a name, by the caller. What was built for the same inputs is found by its label, and is proven
-//! again instead of built again: nothing is believed for its label.
+//! again instead of built again: nothing is believed for its label. An image that nobody ever proved is removed: a daemon goes on
+//! with a commit whose client was killed, while the container goes, and the proof doesn't see all that a build has made.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -17,7 +18,7 @@ use serde::Serialize;
 
 use super::image_proof::{Proof, prove};
 use super::labels::{self, labels};
-use super::{ContainerError, ContainerOptions, Daemon, HeldImage, Input, Log, Network, RootFiles, sweep};
+use super::{ContainerError, ContainerOptions, Daemon, HeldImage, Input, Log, Network, ProvenImage, RootFiles, sweep};
 use crate::environment::lock::FolderLock;
 use crate::environment::native::tools;
 use crate::environment::{Entry, EnvironmentError, PrepareContext, scan, split};
@@ -163,11 +164,18 @@ pub async fn build_image(
     // Whatever is left of a build of these inputs is nobody's: its lock is held here.
     sweep(daemon, Some(&marker)).await?;
     let proof = Proof { build, entries: &entries, marker: &marker, context };
-    for image in daemon.held_images(&format!("{IMAGE_LABEL}={inputs}")).await? {
+    let held = daemon.held_images(&format!("{IMAGE_LABEL}={inputs}")).await?;
+    let (left_over, held): (Vec<_>, Vec<_>) = held.into_iter().partition(|image| is_left_over(image, context.cache));
+    for image in &left_over {
+        say("an image of the same inputs was never proven, and is removed");
+        daemon.remove_image(image).await?;
+    }
+    for image in held {
         say("an image of the same inputs is there: proving it again");
         match prove(daemon, &image.id, &proof).await? {
             Ok(proven) => {
-                return Ok(BuiltImage { image, is_new: false, files: proven.files, module: proven.module });
+                let built = BuiltImage { image, is_new: false, files: proven.files, module: proven.module };
+                return kept(built, build, context);
             }
             Err(why) => {
                 say(&format!("it isn't what it claims, and is built anew: {why}"));
@@ -191,14 +199,33 @@ pub async fn build_image(
     let found = held.into_iter().find(|image| image.id == id);
     let image = found.ok_or_else(|| failed(build, format!("isn't among those that the daemon lists as `{id}`")))?;
     match prove(daemon, &image.id, &proof).await {
-        Ok(Ok(proven)) => Ok(BuiltImage { image, is_new: true, files: proven.files, module: proven.module }),
+        Ok(Ok(proven)) => {
+            kept(BuiltImage { image, is_new: true, files: proven.files, module: proven.module }, build, context)
+        }
         Ok(Err(why)) => {
             daemon.remove_image(&image).await?;
             Err(failed(build, format!("was built, and isn't what it claims: {why}")))
         }
-        // Whether it is what it claims isn't known; the next time it is asked again.
+        // Whether it is what it claims isn't known; the next build removes it.
         Err(error) => Err(error),
     }
+}
+
+/// Returns whether nobody has proven an image: it has no name, and this cache doesn't know it.
+fn is_left_over(image: &HeldImage, cache: &Path) -> bool {
+    image.names.is_empty() && ProvenImage::of(cache, &image.id).is_none()
+}
+
+/// Writes down that an image is proven, while its inputs' lock is held: who takes it next must know.
+fn kept(
+    built: BuiltImage,
+    build: &ImageBuild<'_>,
+    context: &PrepareContext<'_>,
+) -> Result<BuiltImage, BuildImageError> {
+    let BuiltImage { image, files, module, .. } = &built;
+    let (image, commit) = (image.id.clone(), build.commit.clone());
+    ProvenImage { image, commit, files: *files, module: module.clone() }.keep(context.cache)?;
+    Ok(built)
 }
 
 pub(super) fn failed(build: &ImageBuild<'_>, why: impl Into<String>) -> BuildImageError {

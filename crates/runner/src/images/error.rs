@@ -205,6 +205,13 @@ impl RegistryError {
         }
         self
     }
+
+    /// Returns whether the registry's certificate isn't trusted.
+    pub fn is_distrust(&self) -> bool {
+        let Self::Unreachable { source, .. } = self else { return false };
+        matches!(**source, ureq::Error::Rustls(rustls::Error::InvalidCertificate(_)))
+            || source.to_string().contains("invalid peer certificate")
+    }
 }
 
 fn seconds(duration: &Duration) -> String {

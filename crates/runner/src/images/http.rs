@@ -10,6 +10,7 @@ use ureq::http::{HeaderMap, Method, Request, Response};
 use ureq::{Agent, AsSendBody, SendBody, Timeout};
 
 use super::address::{Address, is_loopback};
+use super::authorities::Authorities;
 use super::error::RegistryError;
 use super::limits::retry_after;
 use super::secret::{Secret, hide};
@@ -86,11 +87,13 @@ pub(super) struct Ask<'a> {
     pub(super) payload: Payload<'a>,
     /// How many bytes of an answer are waited for beyond a usual one.
     pub(super) expected_bytes: u64,
+    /// How many bytes of what is asked for are there already, so that the rest is asked for.
+    pub(super) from: u64,
 }
 
 impl<'a> Ask<'a> {
     pub(super) fn get(address: &'a Address, accept: &'a str) -> Self {
-        Self { method: Method::GET, address, accept, payload: Payload::None, expected_bytes: 0 }
+        Self { method: Method::GET, address, accept, payload: Payload::None, expected_bytes: 0, from: 0 }
     }
 
     fn changes_nothing(&self) -> bool {
@@ -138,8 +141,13 @@ pub(super) struct Reply {
 }
 
 impl Http {
-    pub(super) fn new(patience: Patience, notice: Notice, needs: Tls) -> Result<Self, RegistryError> {
-        let (tls, trusted) = https::tls();
+    pub(super) fn new(
+        patience: Patience,
+        notice: Notice,
+        needs: Tls,
+        authorities: &Authorities,
+    ) -> Result<Self, RegistryError> {
+        let (tls, trusted) = https::tls(authorities.certificates());
         if trusted == 0 && needs == Tls::Needed {
             return Err(RegistryError::NoAuthorities);
         }
@@ -300,6 +308,9 @@ impl Http {
         request = request.header("accept", ask.accept);
         if let Some(secret) = authorization {
             request = request.header("authorization", secret.reveal());
+        }
+        if ask.from > 0 {
+            request = request.header("range", format!("bytes={}-", ask.from));
         }
         match ask.payload {
             Payload::None if ask.changes_nothing() => self.run(request.body(SendBody::none())?, allowed),

@@ -7,6 +7,7 @@ use isobench_schema::images::ListedTag;
 use serde::Deserialize;
 
 use super::address::{Address, encode};
+use super::authorities::Authorities;
 use super::error::RegistryError;
 use super::http::{Ask, Http, Notice, Patience, Reply, Tls};
 use super::reference::Repository;
@@ -77,7 +78,7 @@ pub fn hub_tags(
     (patience, notice): (Patience, Notice),
     progress: &dyn Fn(usize),
 ) -> Result<HubTags, RegistryError> {
-    let http = Http::new(patience, notice, Tls::of(hub))?;
+    let http = Http::new(patience, notice, Tls::of(hub), &Authorities::default())?;
     let (namespace, name) = repository.name().split_once('/').unwrap_or(("library", repository.name()));
     let path = format!(
         "{}/namespaces/{}/repositories/{}/tags?page_size={PAGE}",

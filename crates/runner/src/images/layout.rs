@@ -1,11 +1,14 @@
 //! A folder that holds images as OCI lays them out: `oci-layout`, `index.json`, and `blobs/sha256/` by digest.
 //!
 //! A blob is written beside its place and put there whole, so that what was fetched before a crash is there for the next time
-//! and nothing is there in part.
+//! and nothing is there in part. What is beside a place stays there when a fetch is cut off or killed, and the next one goes on
+//! with it; no byte of it is believed before the digest of the whole is right.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use isobench_schema::ids::{Digest, ImageDigest};
 use isobench_schema::images::ImagePart;
@@ -17,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use super::Sent;
 use super::error::RegistryError;
 use super::look::{ChosenImage, LONGEST_CONFIG};
-use super::manifest::{self, ImageConfig, ImageManifest, Manifest};
+use super::manifest::{self, ImageConfig};
 use super::platform::Platform;
 use super::reference::Target;
 use super::registry::{FetchedManifest, Registry};
@@ -30,6 +33,10 @@ const NAME_ANNOTATION: &str = "org.opencontainers.image.ref.name";
 const LONGEST_INDEX: u64 = 16 << 20;
 /// How files begin that aren't whole yet.
 const PART: &str = ".part-";
+/// How often a blob is gone on with after an answer that broke off, as long as more of it comes each time.
+const MOST_CUTS: u32 = 8;
+/// The wait after the first time; after the second it is twice as long, and so on.
+const AFTER_A_CUT: Duration = Duration::from_millis(250);
 /// The file whose lock says that somebody writes.
 const LOCK: &str = ".lock";
 /// The kind of a manifest where nothing says it.
@@ -123,7 +130,7 @@ impl Layout {
             return Err(RegistryError::NotARegistry { address, why });
         }
         let mut moved = Moved::none(&image.fetched.digest);
-        for part in parts(&image.manifest) {
+        for part in image.manifest.parts() {
             if self.has(part)? {
                 moved.there(part);
             } else {
@@ -150,23 +157,10 @@ impl Layout {
         to: &Target,
         progress: Progress<'_>,
     ) -> Result<Moved, RegistryError> {
-        let fetched = self.manifest(from)?;
-        let path = self.blob_path(&fetched.digest);
-        let manifest = match fetched.read() {
-            Ok(Manifest::Image(manifest)) => manifest,
-            Ok(Manifest::List(_)) => {
-                let why = "it is a list of images by platform, and one image is asked for".to_owned();
-                return Err(RegistryError::Layout { path, why });
-            }
-            Err(why) => return Err(RegistryError::Layout { path, why }),
-        };
-        let mut moved = Moved::none(&fetched.digest);
-        for part in parts(&manifest) {
+        let stored = self.stored(from)?;
+        let mut moved = Moved::none(&stored.fetched.digest);
+        for part in stored.parts() {
             let path = self.blob_path(&part.digest);
-            if !self.has(part)? {
-                let why = "it isn't there, or isn't what its name says".to_owned();
-                return Err(RegistryError::Layout { path, why });
-            }
             let file = File::open(&path).map_err(|source| broken("read", &path, source))?;
             match registry.push_blob(part, &file)? {
                 Sent::Whole => moved.moved(part),
@@ -174,7 +168,7 @@ impl Layout {
             }
             progress(part, part.bytes);
         }
-        registry.push_manifest(to, &fetched)?;
+        registry.push_manifest(to, &stored.fetched)?;
         Ok(moved)
     }
 
@@ -245,13 +239,15 @@ impl Layout {
         }
     }
 
-    /// Removes what a fetch that was killed left in part.
+    /// Removes what a fetch that was killed left in part, but for blobs that the next one goes on with.
     fn sweep(&self) -> Result<(), RegistryError> {
         let folder = self.folder.join("blobs/sha256");
         let failed = |source| broken("read", &folder, source);
         for entry in fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            if entry.file_name().to_string_lossy().starts_with(PART) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_blob = |hex: &str| ImageDigest::new(format!("sha256:{hex}")).is_ok();
+            if name.strip_prefix(PART).is_some_and(|rest| !is_blob(rest)) {
                 fs::remove_file(entry.path()).map_err(|source| broken("remove", &entry.path(), source))?;
             }
         }
@@ -259,7 +255,7 @@ impl Layout {
     }
 
     /// Returns the manifest that the folder has under a tag or digest.
-    fn manifest(&self, target: &Target) -> Result<FetchedManifest, RegistryError> {
+    pub(super) fn manifest(&self, target: &Target) -> Result<FetchedManifest, RegistryError> {
         let path = self.folder.join("index.json");
         let index = self.index()?;
         let entries = index.get("manifests").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -328,7 +324,7 @@ impl Layout {
     }
 
     /// Returns whether a blob is there as its digest says. One that isn't is removed.
-    fn has(&self, part: &ImagePart) -> Result<bool, RegistryError> {
+    pub(super) fn has(&self, part: &ImagePart) -> Result<bool, RegistryError> {
         let path = self.blob_path(&part.digest);
         let mut file = match File::open(&path) {
             Ok(file) => file,
@@ -347,20 +343,45 @@ impl Layout {
         Ok(ImageDigest::from(Digest::finish(hasher)) == part.digest)
     }
 
+    /// Fetches a blob, from where an earlier fetch was cut off, and goes on where this one is.
     fn fetch(&self, registry: &Registry, part: &ImagePart, progress: Progress<'_>) -> Result<(), RegistryError> {
         let path = self.blob_path(&part.digest);
+        let unfinished = self.unfinished(&part.digest);
         let folder = path.parent().unwrap_or(&self.folder);
         let failed = |source| broken("write", &path, source);
-        let mut beside = beside(folder).map_err(failed)?;
-        match registry.blob(part, beside.as_file_mut(), &|got| progress(part, got)) {
-            Ok(()) => {}
+        // A link that somebody put there isn't followed, and nothing is cut off.
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let opened = rustix::fs::open(&unfinished, flags, Mode::from_raw_mode(0o644));
+        let mut file = File::from(opened.map_err(|source| broken("write", &unfinished, source.into()))?);
+        let mut cuts = 0;
+        loop {
+            let before = file.metadata().map_err(failed)?.len();
+            let error = match registry.resume_blob(part, &mut file, &|got| progress(part, got)) {
+                Ok(()) => break,
+                Err(error) => error,
+            };
+            let after = file.metadata().map_err(failed)?.len();
+            if matches!(error, RegistryError::BrokenOff { .. }) && cuts < MOST_CUTS && after > before {
+                cuts += 1;
+                thread::sleep(AFTER_A_CUT * cuts);
+                continue;
+            }
+            let is_ours = matches!(error, RegistryError::Folder { .. });
+            if is_ours || after == 0 {
+                // Whoever has to make room needs this room, too.
+                fs::remove_file(&unfinished).map_err(failed)?;
+            }
             // Whoever writes what came knows its address alone, and who has to make room looks for the folder.
-            Err(RegistryError::Folder { source, .. }) => return Err(failed(source)),
-            Err(error) => return Err(error),
+            return Err(if let RegistryError::Folder { source, .. } = error { failed(source) } else { error });
         }
-        beside.as_file().sync_all().map_err(failed)?;
-        beside.persist(&path).map_err(|error| failed(error.error))?;
+        file.sync_all().map_err(failed)?;
+        fs::rename(&unfinished, &path).map_err(failed)?;
         sync_folder(folder)
+    }
+
+    /// Returns where a blob stands until it is whole.
+    fn unfinished(&self, digest: &ImageDigest) -> PathBuf {
+        self.folder.join("blobs/sha256").join(format!("{PART}{}", digest.hex()))
     }
 }
 
@@ -370,17 +391,6 @@ fn kind_of(fetched: &FetchedManifest) -> String {
     let own = own.and_then(|own| own.get("mediaType").and_then(Value::as_str).map(str::to_owned));
     let said = Some(fetched.content_type.clone()).filter(|said| manifest::ACCEPT.contains(said.as_str()));
     own.or(said).unwrap_or_else(|| IMAGE_KIND.to_owned())
-}
-
-/// Returns the configuration and each layer once.
-fn parts(manifest: &ImageManifest) -> Vec<&ImagePart> {
-    let mut parts: Vec<&ImagePart> = Vec::new();
-    for part in std::iter::once(&manifest.config).chain(&manifest.layers) {
-        if !parts.iter().any(|known| known.digest == part.digest) {
-            parts.push(part);
-        }
-    }
-    parts
 }
 
 impl Moved {

@@ -24,17 +24,33 @@ fn amount(text: &str) -> Option<(u64, Option<u64>)> {
     Some((number, window))
 }
 
-/// Returns how long a registry wants one to wait: `Retry-After` in seconds, or `X-Retry-After` as a moment in seconds since
-/// 1970. Either may be in either form.
+/// Returns how long a registry wants one to wait: `Retry-After` in seconds or as a moment by HTTP's calendar, or `X-Retry-After`
+/// as a moment in seconds since 1970. Either may be in any of these forms. A moment is held against the registry's own clock where
+/// it says its `Date`.
 pub(super) fn retry_after<'h>(header: impl Fn(&str) -> Option<&'h str>, now: SystemTime) -> Option<Duration> {
-    let said = |name: &str| header(name).and_then(|text| text.trim().parse::<u64>().ok());
-    let number = said("retry-after").or_else(|| said("x-retry-after"))?;
-    if number < MOMENTS_BEGIN {
-        return Some(Duration::from_secs(number));
+    let said = header("retry-after").and_then(wait_of).or_else(|| header("x-retry-after").and_then(wait_of))?;
+    let moment = match said {
+        Said::Wait(wait) => return Some(wait),
+        Said::Moment(moment) => moment,
+    };
+    let theirs = header("date").and_then(|text| httpdate::parse_http_date(text.trim()).ok());
+    // What lies behind is waited for no more.
+    Some(moment.duration_since(theirs.unwrap_or(now)).unwrap_or_default())
+}
+
+/// What a registry says of when it may be asked again.
+enum Said {
+    Wait(Duration),
+    Moment(SystemTime),
+}
+
+fn wait_of(text: &str) -> Option<Said> {
+    let text = text.trim();
+    match text.parse::<u64>() {
+        Ok(seconds) if seconds < MOMENTS_BEGIN => Some(Said::Wait(Duration::from_secs(seconds))),
+        Ok(seconds) => UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).map(Said::Moment),
+        Err(_) => httpdate::parse_http_date(text).ok().map(Said::Moment),
     }
-    let moment = UNIX_EPOCH.checked_add(Duration::from_secs(number))?;
-    // What lies behind us is waited for no more.
-    Some(moment.duration_since(now).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -60,16 +76,29 @@ mod tests {
     #[test]
     fn waits_are_seconds_or_moments() {
         let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        // 1 700 000 000 is a Tuesday, 22:13:20.
         for (name, value, expected) in [
             ("retry-after", "30", Some(30)),
             ("x-retry-after", "1700000045", Some(45)),
             ("retry-after", "1700000045", Some(45)),
             ("x-retry-after", "1600000000", Some(0)),
-            ("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT", None),
+            ("retry-after", "Tue, 14 Nov 2023 22:14:05 GMT", Some(45)),
+            ("retry-after", "Tuesday, 14-Nov-23 22:14:05 GMT", Some(45)),
+            ("x-retry-after", "Tue Nov 14 22:14:05 2023", Some(45)),
+            ("retry-after", "Tue, 14 Nov 2023 22:13:00 GMT", Some(0)),
+            ("retry-after", "Tue, 14 Nov 2023", None),
+            ("retry-after", "soon", None),
             ("retry-after", "-1", None),
         ] {
             let found = retry_after(headers(&[(name, value)]), now);
             assert_eq!(found, expected.map(Duration::from_secs), "{name}: {value}");
         }
+    }
+
+    #[test]
+    fn a_moment_is_held_against_the_clock_of_who_names_it() {
+        let behind = UNIX_EPOCH + Duration::from_secs(1_600_000_000);
+        let all = [("retry-after", "Tue, 14 Nov 2023 22:14:05 GMT"), ("date", "Tue, 14 Nov 2023 22:13:20 GMT")];
+        assert_eq!(retry_after(headers(&all), behind), Some(Duration::from_secs(45)));
     }
 }

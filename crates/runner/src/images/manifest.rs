@@ -44,6 +44,19 @@ pub struct ImageManifest {
     pub has_foreign_layers: bool,
 }
 
+impl ImageManifest {
+    /// Returns the configuration and each layer once.
+    pub fn parts(&self) -> Vec<&ImagePart> {
+        let mut parts: Vec<&ImagePart> = Vec::new();
+        for part in std::iter::once(&self.config).chain(&self.layers) {
+            if !parts.iter().any(|known| known.digest == part.digest) {
+                parts.push(part);
+            }
+        }
+        parts
+    }
+}
+
 /// The image of a platform in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedManifest {

@@ -4,6 +4,7 @@
 //! one that has none is an error; credentials come from Docker's configuration and are never shown.
 
 mod address;
+mod authorities;
 mod blobs;
 mod challenge;
 mod docker_config;
@@ -18,9 +19,11 @@ mod platform;
 mod reference;
 mod registry;
 mod secret;
+mod stored;
 mod tags;
 
 pub use address::{Address, AddressError};
+pub use authorities::{Authorities, AuthoritiesError};
 pub use blobs::Sent;
 pub use docker_config::{CredentialsError, DockerConfig};
 pub use error::RegistryError;
@@ -33,4 +36,5 @@ pub use platform::{Platform, PlatformError};
 pub use reference::{ReferenceError, Repository, Target, parse_reference};
 pub use registry::{FetchedManifest, Head, Registry};
 pub use secret::{Credentials, Secret};
+pub use stored::StoredImage;
 pub use tags::Tags;

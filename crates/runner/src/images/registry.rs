@@ -14,6 +14,7 @@ use serde::Deserialize;
 use ureq::http::Method;
 
 use super::address::{Address, encode};
+use super::authorities::Authorities;
 use super::challenge::Challenge;
 use super::error::RegistryError;
 use super::http::{Ask, Http, Notice, Patience, Payload, Reply, Tls, led};
@@ -90,9 +91,22 @@ impl Registry {
         patience: Patience,
         notice: Notice,
     ) -> Result<Self, RegistryError> {
+        Self::trusting(&Authorities::default(), repository, credentials, (patience, notice))
+    }
+
+    /// As [`Self::new`], and these authorities are trusted beyond those of this machine.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn trusting(
+        authorities: &Authorities,
+        repository: Repository,
+        credentials: Option<Credentials>,
+        (patience, notice): (Patience, Notice),
+    ) -> Result<Self, RegistryError> {
         let base =
             repository.base().map_err(|source| RegistryError::Address { address: repository.to_string(), source })?;
-        let http = Http::new(patience, notice, Tls::of(&base))?;
+        let http = Http::new(patience, notice, Tls::of(&base), authorities)?;
         match &credentials {
             Some(Credentials::Password { user, password }) => {
                 http.keep(password);

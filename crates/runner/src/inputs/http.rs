@@ -108,7 +108,7 @@ impl Http {
             );
             return Err(Failure::new(FailureStage::Acquire, FailureClass::HubOffline, message));
         };
-        let (tls, _) = https::tls();
+        let (tls, _) = https::tls(&[]);
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)

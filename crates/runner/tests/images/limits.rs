@@ -15,9 +15,11 @@ fn throttle(times: u32, header: Option<(&str, String)>) -> RegistryFault {
 #[test]
 fn a_registry_is_asked_again_after_the_time_that_it_wants() {
     let moment = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + 2;
-    let cases: [(&dyn Fn() -> RegistryFault, u64); 3] = [
+    let date = || httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(3));
+    let cases: [(&dyn Fn() -> RegistryFault, u64); 4] = [
         (&|| throttle(2, Some(("Retry-After", "1".to_owned()))), 2000),
         (&|| throttle(1, Some(("X-Retry-After", moment().to_string()))), 500),
+        (&|| throttle(1, Some(("Retry-After", date()))), 1500),
         (&|| throttle(1, None), 1000),
     ];
     for (fault, least) in cases {

@@ -8,6 +8,7 @@
     reason = "all of it is test code"
 )]
 
+mod encrypted;
 mod entry;
 mod hostile;
 mod hub;
@@ -16,4 +17,5 @@ mod listing;
 mod looking;
 mod moving;
 mod real;
+mod resuming;
 mod support;

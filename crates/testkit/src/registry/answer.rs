@@ -1,6 +1,6 @@
 //! What the registry answers, and how it breaks what it answers.
 
-use std::io::{self, Write as _};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
@@ -11,11 +11,16 @@ use super::request::AskedRequest;
 use super::{RegistryFault, Shared, image, tokens};
 
 /// How long a client that says nothing is waited for, and one that reads nothing.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long an answer that never comes is kept back, if nobody ends the registry before.
 const SILENCE: Duration = Duration::from_secs(60);
 /// How often it is looked whether the registry ends.
 const TICK: Duration = Duration::from_millis(20);
+
+/// What is spoken over.
+pub(super) trait Stream: Read + Write {}
+
+impl<T: Read + Write> Stream for T {}
 
 /// An answer.
 struct Answer {
@@ -43,14 +48,19 @@ impl Answer {
     }
 }
 
-/// Serves one connection: one request.
-pub(super) fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+/// Serves one connection in the open.
+pub(super) fn serve_open(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let Some(asked) = AskedRequest::read(&mut stream)? else { return Ok(()) };
+    serve(&mut stream, shared)
+}
+
+/// Serves one connection: one request.
+pub(super) fn serve(stream: &mut dyn Stream, shared: &Shared) -> io::Result<()> {
+    let Some(asked) = AskedRequest::read(stream)? else { return Ok(()) };
     shared.held().asked.push(asked.clone());
     let answer = answer(&asked, shared);
-    send(&mut stream, &asked, answer, shared)
+    send(stream, &asked, answer, shared)
 }
 
 fn concerns(at: &str, asked: &AskedRequest) -> bool {
@@ -88,11 +98,27 @@ fn answer(asked: &AskedRequest, shared: &Shared) -> Answer {
         }
         Some(("blobs", upload)) if upload.starts_with("uploads/") => put_blob(asked, shared),
         Some(("blobs", digest)) => match shared.held().blobs.get(digest) {
-            Some(bytes) => Answer::new(200, "application/octet-stream", bytes.clone()),
+            Some(bytes) => blob(asked, bytes, &shared.settings.faults),
             None => Answer::error(404, "BLOB_UNKNOWN", "blob unknown to registry"),
         },
         _ => Answer::error(404, "UNSUPPORTED", "there is nothing here"),
     }
+}
+
+/// Returns a blob, or the part of it that is asked for.
+fn blob(asked: &AskedRequest, bytes: &[u8], faults: &[RegistryFault]) -> Answer {
+    let kind = "application/octet-stream";
+    let from = asked.from().filter(|_| !faults.contains(&RegistryFault::NoRanges));
+    let Some(from) = from else { return Answer::new(200, kind, bytes) };
+    if faults.contains(&RegistryFault::RefusedRanges) || from >= bytes.len() {
+        return Answer::error(416, "SIZE_INVALID", "range not satisfiable");
+    }
+    let said = if faults.contains(&RegistryFault::OtherRanges) { 0 } else { from };
+    let is_lie = faults.contains(&RegistryFault::LyingRanges);
+    // The lie is as long as the truth.
+    let sent = if is_lie { bytes.get(..bytes.len() - from) } else { bytes.get(said..) };
+    let range = format!("bytes {said}-{}/{}", bytes.len() - 1, bytes.len());
+    Answer::new(206, kind, sent.unwrap_or_default()).with("content-range", range)
 }
 
 /// Returns what a fault answers in the place of what was asked.
@@ -176,9 +202,8 @@ fn hub(asked: &AskedRequest, shared: &Shared) -> Answer {
     let skipped = (number - 1) * size;
     let results: Vec<Value> = held.tags.iter().skip(skipped).take(size).map(row).collect();
     let is_more = held.tags.len() > skipped + size;
-    let next =
-        is_more.then(|| format!("http://{}{}?page={}&page_size={size}", shared.address, asked.path(), number + 1));
-    let round = format!("http://{}{}", shared.address, asked.target);
+    let next = is_more.then(|| format!("{}{}?page={}&page_size={size}", shared.origin(), asked.path(), number + 1));
+    let round = format!("{}{}", shared.origin(), asked.target);
     let elsewhere = shared.settings.faults.iter().find_map(|fault| next_of(fault, &round));
     let page = json!({ "count": held.tags.len(), "next": elsewhere.or(next), "previous": null, "results": results });
     Answer::json(200, &page).with("x-ratelimit-limit", "180").with("x-ratelimit-remaining", "179")
@@ -235,7 +260,7 @@ fn put_blob(asked: &AskedRequest, shared: &Shared) -> Answer {
 }
 
 /// Sends an answer, as whole as the faults leave it.
-fn send(stream: &mut TcpStream, asked: &AskedRequest, mut answer: Answer, shared: &Shared) -> io::Result<()> {
+fn send(stream: &mut dyn Stream, asked: &AskedRequest, mut answer: Answer, shared: &Shared) -> io::Result<()> {
     let faults = || shared.settings.faults.iter();
     if faults().any(|fault| matches!(fault, RegistryFault::Silent { at } if concerns(at, asked))) {
         wait(SILENCE, shared);
@@ -275,7 +300,7 @@ fn send(stream: &mut TcpStream, asked: &AskedRequest, mut answer: Answer, shared
 }
 
 /// Sends a body byte by byte.
-fn drip(stream: &mut TcpStream, body: &[u8], gap: Duration, shared: &Shared) -> io::Result<()> {
+fn drip(stream: &mut dyn Stream, body: &[u8], gap: Duration, shared: &Shared) -> io::Result<()> {
     for byte in body {
         if shared.ends() {
             return Ok(());
@@ -287,7 +312,7 @@ fn drip(stream: &mut TcpStream, body: &[u8], gap: Duration, shared: &Shared) -> 
 }
 
 /// Sends a body, and white space after it until nobody reads any more.
-fn endless(stream: &mut TcpStream, body: &[u8], shared: &Shared) -> io::Result<()> {
+fn endless(stream: &mut dyn Stream, body: &[u8], shared: &Shared) -> io::Result<()> {
     stream.write_all(body)?;
     let blank = vec![b' '; 64 * 1024];
     while !shared.ends() {

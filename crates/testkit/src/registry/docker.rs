@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use super::certificate::TestCertificate;
+
 /// How long it may take until it answers.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// From one look to the next.
@@ -43,6 +45,21 @@ impl DockerRegistry {
     /// # Panics
     /// Panics if it is there and doesn't come up.
     pub fn start(user: Option<&RegistryUser>) -> Result<Self, String> {
+        Self::start_with(user, None)
+    }
+
+    /// As [`Self::start`], and it speaks TLS.
+    ///
+    /// # Errors
+    /// Returns what this machine lacks.
+    ///
+    /// # Panics
+    /// Panics if it is there and doesn't come up.
+    pub fn start_with_tls(user: Option<&RegistryUser>, certificate: &TestCertificate) -> Result<Self, String> {
+        Self::start_with(user, Some(certificate))
+    }
+
+    fn start_with(user: Option<&RegistryUser>, certificate: Option<&TestCertificate>) -> Result<Self, String> {
         let program = PROGRAMS.iter().map(Path::new).find(|path| path.is_file());
         let program = program.ok_or("docker-registry isn't installed (Debian package `docker-registry`)")?;
         let folder = tempfile::tempdir().map_err(|error| format!("there is no scratch folder: {error}"))?;
@@ -50,8 +67,10 @@ impl DockerRegistry {
         let port = free_port().map_err(|error| format!("no port of loopback is free: {error}"))?;
         let address = format!("127.0.0.1:{port}");
         let config = folder.path().join("config.yml");
-        fs::write(&config, config_text(&address, &folder.path().join("data"), password_file.as_deref()))
-            .map_err(|error| format!("there is no room for its configuration: {error}"))?;
+        let tls = certificate.map(|certificate| certificate.write(folder.path())).transpose();
+        let tls = tls.map_err(|error| format!("there is no room for its certificate: {error}"))?;
+        let text = config_text(&address, &folder.path().join("data"), password_file.as_deref(), tls.as_ref());
+        fs::write(&config, text).map_err(|error| format!("there is no room for its configuration: {error}"))?;
         let log = File::create(folder.path().join("log")).map_err(|error| format!("there is no room: {error}"))?;
         let errors = log.try_clone().map_err(|error| format!("there is no room: {error}"))?;
         let process = Command::new(program)
@@ -86,6 +105,11 @@ impl DockerRegistry {
         &self.address
     }
 
+    /// Returns the folder that it keeps images in.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
     /// Ends it, and says whether it was still running.
     pub fn end(&mut self) -> bool {
         let was_running = self.process.try_wait().ok().flatten().is_none();
@@ -101,13 +125,18 @@ impl Drop for DockerRegistry {
     }
 }
 
-fn config_text(address: &str, data: &Path, password_file: Option<&Path>) -> String {
+fn config_text(address: &str, data: &Path, password_file: Option<&Path>, tls: Option<&[PathBuf; 2]>) -> String {
+    let tls = tls
+        .map(|[certificate, key]| {
+            format!(", tls: {{certificate: \"{}\", key: \"{}\"}}", certificate.display(), key.display())
+        })
+        .unwrap_or_default();
     let auth = password_file
         .map(|path| format!("auth: {{htpasswd: {{realm: test, path: \"{}\"}}}}\n", path.display()))
         .unwrap_or_default();
     format!(
         "version: 0.1\nlog: {{level: warn}}\nstorage: {{filesystem: {{rootdirectory: \"{}\"}}, delete: {{enabled: true}}}}\n\
-         http: {{addr: \"{address}\"}}\n{auth}",
+         http: {{addr: \"{address}\"{tls}}}\n{auth}",
         data.display()
     )
 }

@@ -18,13 +18,15 @@ pub struct AskedRequest {
     pub target: String,
     /// What it said of who asks, if it did.
     pub authorization: Option<String>,
+    /// Which part of an answer it wants, as `bytes=100-`.
+    pub range: Option<String>,
     /// Its body.
     pub body: Vec<u8>,
 }
 
 impl AskedRequest {
     /// Reads one; none if the connection ended before.
-    pub(super) fn read(stream: &mut impl Read) -> io::Result<Option<Self>> {
+    pub(super) fn read(stream: &mut dyn Read) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();
         let mut chunk = [0_u8; 4096];
         loop {
@@ -41,11 +43,12 @@ impl AskedRequest {
                     method: request.method.unwrap_or_default().to_owned(),
                     target: request.path.unwrap_or_default().to_owned(),
                     authorization: header("authorization"),
+                    range: header("range"),
                     body: bytes.get(head..).unwrap_or_default().to_vec(),
                 };
                 let missing = length.min(LONGEST_BODY).saturating_sub(asked.body.len());
                 let missing = u64::try_from(missing).map_err(io::Error::other)?;
-                stream.by_ref().take(missing).read_to_end(&mut asked.body)?;
+                Read::take(&mut *stream, missing).read_to_end(&mut asked.body)?;
                 return Ok(Some(asked));
             }
             if bytes.len() > LONGEST_HEAD {
@@ -57,6 +60,11 @@ impl AskedRequest {
             }
             bytes.extend_from_slice(chunk.get(..read).unwrap_or_default());
         }
+    }
+
+    /// Returns where the part of an answer begins that it wants.
+    pub(super) fn from(&self) -> Option<usize> {
+        self.range.as_ref()?.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok()
     }
 
     /// Returns the path without its query.

@@ -56,8 +56,9 @@ pub(super) fn challenge(asked: &AskedRequest, shared: &Shared) -> Option<String>
     Some(match &shared.settings.entry {
         Entry::Open | Entry::Basic { .. } => r#"Basic realm="test""#.to_owned(),
         Entry::AnonymousToken | Entry::PasswordToken { .. } | Entry::IdentityToken(_) => format!(
-            r#"Bearer realm="http://{}/token",service="{SERVICE}",scope="repository:{}:pull,push""#,
-            shared.address, shared.settings.repository
+            r#"Bearer realm="{}/token",service="{SERVICE}",scope="repository:{}:pull,push""#,
+            shared.origin(),
+            shared.settings.repository
         ),
     })
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use isobench_plan::images::{Answers, Naming, TagTemplate, Wanted};
 use isobench_runner::images::{
-    Credentials, DockerConfig, Notice, Patience, Platform, Registry, RegistryError, Repository, Target, missing,
+    Authorities, Credentials, DockerConfig, Notice, Patience, Platform, Registry, RegistryError, Repository, Target,
+    missing,
 };
 use isobench_schema::ids::ImageTag;
 use isobench_schema::images::{ImageFound, ImageState};
@@ -47,8 +48,23 @@ pub(super) fn notice(terminal: Terminal) -> Notice {
 pub(crate) fn open(repository: Repository, args: &RegistryArgs, context: Context) -> Result<Asking, CommandError> {
     let platform = Platform::parse(&args.platform).exit(Exit::Usage)?;
     let credentials = credentials(&repository)?;
-    let registry = Registry::new(repository, credentials, patience(args), notice(context.terminal)).map_err(error)?;
+    let authorities = authorities(&repository, args)?;
+    let manners = (patience(args), notice(context.terminal));
+    let registry = Registry::trusting(&authorities, repository, credentials, manners).map_err(error)?;
     Ok(Asking { registry, platform })
+}
+
+/// Returns which authorities are trusted for the registry of a repository beyond those of this machine.
+fn authorities(repository: &Repository, args: &RegistryArgs) -> Result<Authorities, CommandError> {
+    let found = Authorities::of(repository.registry(), |name| std::env::var(name).ok());
+    let found = found.and_then(|mut found| {
+        args.ca.iter().try_for_each(|file| found.add_file(file))?;
+        Ok(found)
+    });
+    found.map_err(|error| {
+        CommandError::from_error(Exit::Usage, error)
+            .hint("mend the file, or name one of certificates in the form of PEM")
+    })
 }
 
 /// Reads the name of a repository.
@@ -197,6 +213,11 @@ pub(crate) fn error(error: RegistryError) -> CommandError {
         RegistryError::Throttled { .. } => (
             Exit::Machine,
             "ask again later, or wait longer with `--wait SECONDS`; who is logged in may ask more".to_owned(),
+        ),
+        error if error.is_distrust() => (
+            Exit::Machine,
+            "check the name; an authority of your own is named with `--ca FILE.pem`, or stands in Docker's `certs.d/HOST:PORT`"
+                .to_owned(),
         ),
         RegistryError::Unreachable { .. } | RegistryError::Deadline { .. } | RegistryError::BrokenOff { .. } => (
             Exit::Machine,

@@ -9,18 +9,23 @@ use isobench_runner::container::build_image;
 use isobench_runner::container::{BuildImageError, BuiltImage, ContainerError, Daemon, ImageBuild, Network, ask};
 use isobench_runner::environment::PrepareContext;
 use isobench_runner::git::Repository as Source;
-use isobench_runner::images::{Credentials, Manifest, Registry, Repository, Target};
+use isobench_runner::images::{Credentials, Repository};
 use isobench_schema::facts::ResolvedRevision;
-use isobench_schema::ids::{CommitId, ImageTag, Revision};
+use isobench_schema::ids::{CommitId, Revision};
 use isobench_schema::units::size_text;
 use serde::Serialize;
 
 use super::ask as registry;
 use super::progress::Progress;
+use super::send::{Sender, Sent};
 use crate::commands::{Context, cache_folder};
 use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::images_args::BuildArgs;
 use crate::interrupt;
+
+/// What to do where a daemon's disk has too little room.
+pub(super) const ROOM: &str =
+    "free some room or lower `--disk-floor`; `isobench images prune` and `docker image prune` say what can go";
 
 /// What became of a commit, as `--json` prints it.
 #[derive(Debug, Default, Serialize)]
@@ -106,6 +111,7 @@ pub(super) fn run(args: &BuildArgs, context: Context) -> Result<Exit, CommandErr
 
 impl Builder<'_> {
     fn build(&self, commit: &str) -> Result<Built, CommandError> {
+        self.check_room()?;
         let scratch = tempfile::tempdir().exit(Exit::Machine)?;
         let folder = self.cache.join("images");
         std::fs::create_dir_all(&folder).exit(Exit::Machine)?;
@@ -132,10 +138,7 @@ impl Builder<'_> {
         built.commit = commit.to_string();
         match self.make(&commit, &tree, &context) {
             Ok(made) => self.name_and_send(&commit, made, &mut built)?,
-            Err(BuildImageError::Cancelled) => {
-                let hint = "give the same command again: what is built and proven stays";
-                return Err(CommandError::from_error(Exit::Interrupted, BuildImageError::Cancelled).hint(hint));
-            }
+            Err(BuildImageError::Cancelled) => return Err(interrupted()),
             Err(error @ BuildImageError::Failed { .. }) => built.problem = Some(error.to_string()),
             Err(BuildImageError::Container(error)) => return Err(daemon_error(error)),
             Err(error @ (BuildImageError::Environment(_) | BuildImageError::File { .. })) => {
@@ -143,6 +146,22 @@ impl Builder<'_> {
             }
         }
         Ok(built)
+    }
+
+    /// Checks that the floor holds where the daemon keeps images and where logs and mirrors are, before anything is begun.
+    fn check_room(&self) -> Result<(), CommandError> {
+        let floor = self.args.disk.floor_bytes();
+        let disk = ask(async { Daemon::connect().await?.disk().await }).map_err(daemon_error)?;
+        disk.check(0, floor).map_err(|error| CommandError::from_error(Exit::Machine, error).hint(ROOM))?;
+        std::fs::create_dir_all(self.cache).exit(Exit::Machine)?;
+        let free = isobench_runner::disk::free_bytes(self.cache).exit(Exit::Machine)?;
+        if free >= floor {
+            return Ok(());
+        }
+        let (cache, free, floor) = (self.cache.display(), size_text(free), size_text(floor));
+        let message = format!("the disk of the cache `{cache}` has {free} left, and {floor} are to stay free");
+        let hint = "free some room or lower `--disk-floor`; `isobench environments prune` says what can go";
+        Err(CommandError::new(Exit::Machine, message).hint(hint))
     }
 
     /// Writes the tree of a commit; the inner error says why the repository can't give it.
@@ -203,6 +222,13 @@ impl Builder<'_> {
     fn name_and_send(&self, commit: &CommitId, made: BuiltImage, built: &mut Built) -> Result<(), CommandError> {
         let BuiltImage { image, is_new, files, module } = made;
         let terminal = self.context.terminal;
+        let sender = Sender {
+            images: &self.images,
+            credentials: self.credentials.as_ref(),
+            registry: &self.args.registry,
+            context: self.context,
+            cancel: self.cancel,
+        };
         for template in &self.names {
             let tag = template.tag(commit).exit(Exit::Usage)?;
             let repository = self.images.to_string();
@@ -212,9 +238,10 @@ impl Builder<'_> {
             if !self.args.push {
                 continue;
             }
-            match self.send(&image.id, &tag)? {
-                Ok(digest) => built.digest = Some(digest),
-                Err(why) => built.problem = Some(why),
+            match sender.send(&image.id, &tag)? {
+                Sent::There(digest) | Sent::Whole(digest) => built.digest = Some(digest),
+                Sent::Failed(why) => built.problem = Some(why),
+                Sent::Cancelled => return Err(interrupted()),
             }
         }
         let verb = if is_new { "built" } else { "there already" };
@@ -228,50 +255,11 @@ impl Builder<'_> {
         (built.is_new, built.files, built.module) = (is_new, files, Some(module));
         Ok(())
     }
-
-    /// Sends an image, unless the registry has it, and returns the digest by which the registry has it. The inner error says
-    /// why it hasn't.
-    fn send(&self, id: &str, tag: &ImageTag) -> Result<Result<String, String>, CommandError> {
-        let asking = registry::open(self.images.clone(), &self.args.registry, self.context)?;
-        if let Some(digest) = held(&asking.registry, id, tag)? {
-            return Ok(Ok(digest));
-        }
-        let sent = {
-            let progress = Progress::new(self.context.terminal);
-            ask(async {
-                let daemon = Daemon::connect().await?;
-                let say = |step: &str| progress.say(|| format!("sending {tag}: {step}"));
-                daemon.push_image(&self.images, tag.as_str(), self.credentials.as_ref(), &say).await
-            })
-        };
-        match sent {
-            Ok(()) => {}
-            Err(error @ ContainerError::Refused { .. }) => return Ok(Err(error.to_string())),
-            Err(error) => {
-                // The daemon hands on what the registry said in the midst of its own answer.
-                let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
-                return Ok(Err(format!("{error}: {cause}")));
-            }
-        }
-        let there = held(&asking.registry, id, tag)?;
-        Ok(there.ok_or_else(|| format!("the registry took `{tag}`, and has another image under it")))
-    }
 }
 
-/// Asks the registry itself whether a tag is of this image, and for the digest.
-fn held(registry: &Registry, id: &str, tag: &ImageTag) -> Result<Option<String>, CommandError> {
-    let target = Target::Tag(tag.clone());
-    let Some(found) = registry.manifest(&target).map_err(registry_error)? else { return Ok(None) };
-    let is_same = match found.read() {
-        // An image's id is the digest of its configuration; newer stores of daemons take that of the manifest.
-        Ok(Manifest::Image(image)) => image.config.digest.as_str() == id || found.digest.as_str() == id,
-        Ok(Manifest::List(_)) | Err(_) => false,
-    };
-    Ok(is_same.then(|| found.digest.to_string()))
-}
-
-fn registry_error(error: isobench_runner::images::RegistryError) -> CommandError {
-    registry::error(error)
+fn interrupted() -> CommandError {
+    let hint = "give the same command again: what is built and proven stays";
+    CommandError::from_error(Exit::Interrupted, BuildImageError::Cancelled).hint(hint)
 }
 
 /// Returns the command's error of a daemon's.

@@ -4,9 +4,12 @@ mod ask;
 mod audit;
 mod build;
 mod list;
+mod load;
 mod progress;
 mod prune;
+mod send;
 mod transfer;
+mod watch;
 
 use isobench_plan::dataset::Dataset;
 use isobench_plan::images::wanted;
@@ -25,6 +28,7 @@ pub(crate) fn run(args: &ImagesArgs, context: Context) -> Result<Exit, CommandEr
         ImagesCommand::List(args) => list::run(args, context),
         ImagesCommand::Audit(args) => audit::run(args, context),
         ImagesCommand::Pull(args) => transfer::pull(args, context),
+        ImagesCommand::Load(args) => load::run(args, context),
         ImagesCommand::Push(args) => transfer::push(args, context),
         ImagesCommand::Build(args) => build::run(args, context),
         ImagesCommand::Prune(args) => prune::run(args, context),

@@ -28,9 +28,10 @@ struct Gone {
 
 /// Runs the command.
 pub(super) fn run(args: &PrunedArgs, context: Context) -> Result<Exit, CommandError> {
-    if args.max_size.is_none() && args.older_days.is_none() && args.folder.is_empty() {
+    let is_bounded = args.max_size.is_some() || args.older_days.is_some() || args.floor.disk_floor.is_some();
+    if !is_bounded && args.folder.is_empty() {
         let message = "nothing says what is to be removed";
-        let hint = "give `--max-size GIB`, `--older-days DAYS` or `--folder DIR`";
+        let hint = "give `--max-size GIB`, `--older-days DAYS`, `--disk-floor GIB` or `--folder DIR`";
         return Err(CommandError::new(Exit::Usage, message).hint(hint));
     }
     let mut gone = Vec::new();
@@ -43,8 +44,7 @@ pub(super) fn run(args: &PrunedArgs, context: Context) -> Result<Exit, CommandEr
         gone.push(Gone { what: folder.display().to_string(), names: Vec::new(), bytes, removed: !args.dry_run });
     }
     let folders = gone.len();
-    let asks_daemon = args.max_size.is_some() || args.older_days.is_some();
-    let left = if asks_daemon { Some(of_daemon(args, &mut gone, context)?) } else { None };
+    let left = if is_bounded { Some(of_daemon(args, &mut gone, context)?) } else { None };
     if context.json {
         context.print_json(&gone)?;
     } else {
@@ -62,26 +62,52 @@ pub(super) fn run(args: &PrunedArgs, context: Context) -> Result<Exit, CommandEr
     let what: Vec<String> = [count(images, "image"), count(folders, "folder")].into_iter().flatten().collect();
     let verb = if args.dry_run { "would go" } else { "removed" };
     let what = if what.is_empty() { "nothing".to_owned() } else { what.join(" and ") };
-    let stay = left.map_or_else(String::new, |left| {
-        format!("; images of {} stay in the daemon (layers that they share counted for each)", size_text(left))
+    let stay = left.as_ref().map_or_else(String::new, |left| {
+        format!("; images of {} stay in the daemon (layers that they share counted for each)", size_text(left.bytes))
     });
     context.terminal.status(&format!("{what} {verb}, {}{stay}", size_text(bytes)));
-    Ok(Exit::Success)
+    left.and_then(|left| left.below_floor).map_or(Ok(Exit::Success), Err)
 }
 
-/// Removes images until the bounds hold, and returns what those that stay take.
-fn of_daemon(args: &PrunedArgs, gone: &mut Vec<Gone>, context: Context) -> Result<u64, CommandError> {
-    let images = ask(async { Daemon::connect().await?.held_images(IMAGE_LABEL).await }).map_err(daemon_error)?;
+/// What stays.
+#[derive(Default)]
+struct Left {
+    /// What the images that stay take, in bytes.
+    bytes: u64,
+    /// The error of a floor that doesn't hold.
+    below_floor: Option<CommandError>,
+}
+
+/// Removes images until the bounds hold.
+fn of_daemon(args: &PrunedArgs, gone: &mut Vec<Gone>, context: Context) -> Result<Left, CommandError> {
+    let (images, disk) = ask(async {
+        let daemon = Daemon::connect().await?;
+        Ok((daemon.held_images(IMAGE_LABEL).await?, daemon.disk().await?))
+    })
+    .map_err(daemon_error)?;
+    let floor = args.floor.disk_floor;
+    if floor.is_some() && disk.free().is_none() {
+        let message =
+            "the disk that the daemon keeps images on can't be seen from here, so that no floor can hold on it";
+        return Err(
+            CommandError::new(Exit::Usage, message).hint("give `--max-size GIB` or `--older-days DAYS` instead")
+        );
+    }
     let mut left = images.iter().fold(0_u64, |sum, image| sum.saturating_add(image.bytes));
+    // What would be free, if nothing is removed but only told.
+    let mut told = 0_u64;
     let now = now_ms() / 1000;
     let oldest = args.older_days.map(|days| now.saturating_sub(u64::from(days).saturating_mul(DAY_S)));
     for image in images {
         let is_old = oldest.is_some_and(|oldest| image.created <= oldest);
         let is_too_much = args.max_size.is_some_and(|most| left > most);
-        if is_kept(&image, &args.keep) || !(is_old || is_too_much) {
+        let is_too_full = floor.is_some_and(|floor| disk.check(0, floor.saturating_sub(told)).is_err());
+        if is_kept(&image, &args.keep) || !(is_old || is_too_much || is_too_full) {
             continue;
         }
-        if !args.dry_run {
+        if args.dry_run {
+            told = told.saturating_add(image.bytes);
+        } else {
             let removed = ask(async { Daemon::connect().await?.remove_image(&image).await }).map_err(daemon_error)?;
             if removed == ImageRemoved::Used {
                 context.terminal.status(&format!("{} is used by a container, and stays", image.id));
@@ -91,7 +117,11 @@ fn of_daemon(args: &PrunedArgs, gone: &mut Vec<Gone>, context: Context) -> Resul
         left = left.saturating_sub(image.bytes);
         gone.push(Gone { what: image.id, names: image.names, bytes: image.bytes, removed: !args.dry_run });
     }
-    Ok(left)
+    let below_floor = floor.and_then(|floor| disk.check(0, floor.saturating_sub(told)).err()).map(|error| {
+        let hint = "nothing that may go is left: `docker image prune` and `docker system df` say what else is there";
+        CommandError::from_error(Exit::Machine, error).hint(hint)
+    });
+    Ok(Left { bytes: left, below_floor })
 }
 
 fn is_kept(image: &HeldImage, keep: &[String]) -> bool {

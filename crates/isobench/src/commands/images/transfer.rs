@@ -6,6 +6,7 @@ use isobench_schema::images::ImagePart;
 use serde_json::json;
 
 use super::ask;
+use super::load::Loaded;
 use super::progress::Progress;
 use crate::commands::Context;
 use crate::exit::{CommandError, Exit, WithExit as _};
@@ -26,26 +27,38 @@ pub(super) fn pull(args: &PullArgs, context: Context) -> Result<Exit, CommandErr
         let hint = format!("`isobench images list {}` lists its tags", asking.registry.repository());
         return Err(CommandError::new(Exit::Usage, message).hint(hint));
     };
-    print(&moved, "fetched", context)?;
+    let loaded = if args.into_daemon {
+        let repository = asking.registry.repository();
+        // What was fetched just now is meant, whatever the tag comes to name meanwhile.
+        let fetched = Target::Digest(moved.digest.clone());
+        Some(super::load::load(&layout, &fetched, (repository, &target), &args.disk, context)?)
+    } else {
+        None
+    };
+    print(&moved, ("fetched", loaded.as_ref()), context)?;
     Ok(Exit::Success)
 }
 
 /// Sends an image.
 pub(super) fn push(args: &PushArgs, context: Context) -> Result<Exit, CommandError> {
-    let (repository, to) = parse_reference(&args.image).map_err(reference_error)?;
-    let from = match &args.tag {
-        Some(text) if text.contains(':') => Target::Digest(ImageDigest::new(text.as_str()).exit(Exit::Usage)?),
-        Some(text) => Target::Tag(ImageTag::new(text.as_str()).exit(Exit::Usage)?),
-        None => to.clone(),
+    let (folder, image) = match (&args.watch, &args.folder, &args.image) {
+        (Some(repository), _, _) => return super::watch::run(args, repository, context),
+        (None, Some(folder), Some(image)) => (folder, image),
+        (None, _, _) => {
+            let hint = "name a folder and an image, or give `--watch REPOSITORY`";
+            return Err(CommandError::new(Exit::Usage, "nothing says what is to be sent").hint(hint));
+        }
     };
-    let layout = Layout::open(&args.folder).map_err(ask::error)?;
+    let (repository, to) = parse_reference(image).map_err(reference_error)?;
+    let from = target_in_folder(args.tag.as_ref(), &to)?;
+    let layout = Layout::open(folder).map_err(ask::error)?;
     let asking = ask::open(repository, &args.registry, context)?;
     let moved = {
         let progress = Progress::new(context.terminal);
         let said = said(&progress, "sent");
         layout.push(&asking.registry, &from, &to, &said).map_err(ask::error)?
     };
-    print(&moved, "sent", context)?;
+    print(&moved, ("sent", None), context)?;
     Ok(Exit::Success)
 }
 
@@ -55,12 +68,21 @@ fn said<'p>(progress: &'p Progress, verb: &'static str) -> impl Fn(&ImagePart, u
     }
 }
 
-fn reference_error(error: ReferenceError) -> CommandError {
+/// Returns what of a folder is meant: the tag or digest that is given, or else the one that the image is to have.
+pub(super) fn target_in_folder(given: Option<&String>, to: &Target) -> Result<Target, CommandError> {
+    Ok(match given {
+        Some(text) if text.contains(':') => Target::Digest(ImageDigest::new(text.as_str()).exit(Exit::Usage)?),
+        Some(text) => Target::Tag(ImageTag::new(text.as_str()).exit(Exit::Usage)?),
+        None => to.clone(),
+    })
+}
+
+pub(super) fn reference_error(error: ReferenceError) -> CommandError {
     CommandError::from_error(Exit::Usage, error)
         .hint("name an image as `registry.example/team/engine:TAG`, of Docker Hub as `team/engine:TAG`")
 }
 
-fn print(moved: &Moved, verb: &str, context: Context) -> Result<(), CommandError> {
+fn print(moved: &Moved, (verb, loaded): (&str, Option<&Loaded>), context: Context) -> Result<(), CommandError> {
     let Moved { digest, blobs, bytes, blobs_there, bytes_there } = moved;
     if context.json {
         return context.print_json(&json!({
@@ -69,6 +91,8 @@ fn print(moved: &Moved, verb: &str, context: Context) -> Result<(), CommandError
             "bytes": bytes,
             "blobs_there": blobs_there,
             "bytes_there": bytes_there,
+            "id": loaded.map(|loaded| &loaded.id),
+            "name": loaded.map(|loaded| &loaded.name),
         }));
     }
     context.terminal.data(&format!("{digest}\n"));

@@ -8,123 +8,22 @@
     reason = "all of it is test code"
 )]
 
+mod bench;
+mod crashes;
+mod loading;
+#[path = "../support/mod.rs"]
 mod support;
+mod watching;
 
 use std::fs;
-use std::process::Command;
 
 use base64::Engine as _;
+use bench::{BASE, Bench, GENERATE, commits, make_base, start};
 use isobench_testkit::{DockerRegistry, RegistryUser};
 use rustix::process::Signal;
 use serde_json::Value;
-use support::daemons::{IMAGE, SYSTEM_PATH, TestDaemon};
-use support::{Finished, Place, Running, is_slow_wanted, wait_until};
-
-/// The base of the builds: the interpreter and a shell.
-const BASE: &str = "isobench-test:builder";
-/// A build of plain Python: what it generates isn't the commit's, and what is the commit's stays.
-const GENERATE: &str = "python3 -c \"open('engine/_version.py', 'w').write('VERSION = 1')\"";
-
-struct Bench<'a> {
-    place: Place,
-    daemon: &'a TestDaemon,
-    images: String,
-}
-
-impl Bench<'_> {
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.place.isobench(arguments);
-        command.env("DOCKER_HOST", self.daemon.address()).env("DOCKER_CONFIG", self.place.path("docker"));
-        command
-    }
-
-    fn build<'s>(&'s self, commits: &[&'s str], more: &[&'s str]) -> Vec<&'s str> {
-        let mut arguments = vec!["images", "build"];
-        arguments.extend(commits);
-        arguments.extend(["--repository", "source", "--base", BASE, "--images", &self.images, "--module", "engine"]);
-        arguments.extend(["--memory-per-job", "64", "--json"]);
-        arguments.extend(more);
-        arguments
-    }
-
-    fn run(&self, code: i32, arguments: &[&str]) -> Finished {
-        let finished = Finished::of(&mut self.command(arguments));
-        assert_eq!(finished.code, Some(code), "{arguments:?}: {finished:?}");
-        finished
-    }
-
-    fn built(&self, code: i32, commits: &[&str], more: &[&str]) -> Vec<Value> {
-        let finished = self.run(code, &self.build(commits, more));
-        serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {finished:?}"))
-    }
-
-    fn names(&self) -> String {
-        self.daemon.docker_says(&[
-            "images",
-            "--filter",
-            "label=io.isobench.image",
-            "--format",
-            "{{.Repository}}:{{.Tag}}",
-        ])
-    }
-}
-
-fn git(place: &Place, arguments: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(place.path("source")).args(["-c", "user.name=a", "-c", "user.email=a@example.com"]);
-    let output = command.args(arguments).env("PATH", SYSTEM_PATH).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
-/// Makes a repository with two commits, and returns them.
-fn commits(place: &Place) -> [String; 2] {
-    fs::create_dir_all(place.path("source/engine")).unwrap();
-    fs::create_dir_all(place.path("docker")).unwrap();
-    git(place, &["init", "--quiet"]);
-    ["1", "2"].map(|speed| {
-        let text = format!("from engine._version import VERSION\nSPEED = {speed}\n");
-        fs::write(place.path("source/engine/__init__.py"), text).unwrap();
-        git(place, &["add", "."]);
-        git(place, &["commit", "--quiet", "-m", speed]);
-        git(place, &["rev-parse", "HEAD"])
-    })
-}
-
-/// Makes [`BASE`]: the interpreter, findable by its name, and a shell.
-fn make_base(daemon: &TestDaemon, place: &Place) {
-    let python = daemon.make_image();
-    let root = place.path("base");
-    for folder in ["bin", "usr/local/bin"] {
-        fs::create_dir_all(root.join(folder)).unwrap();
-    }
-    // Merged `/usr`: the shell goes where `/bin` leads.
-    fs::create_dir_all(root.join("usr/bin")).unwrap();
-    fs::copy("/bin/sh", root.join("usr/bin/sh")).unwrap();
-    fs::remove_dir(root.join("bin")).unwrap();
-    std::os::unix::fs::symlink(python, root.join("usr/local/bin/python3")).unwrap();
-    let container = daemon.docker_says(&["create", IMAGE, "none"]);
-    daemon.docker_says(&["cp", &format!("{}/usr", root.display()), &format!("{container}:/")]);
-    let has_bin =
-        daemon.docker_says(&["export", "--output", &place.path("t").to_string_lossy(), &container]).is_empty();
-    assert!(has_bin);
-    let list = Command::new("tar").arg("-tf").arg(place.path("t")).output().unwrap();
-    if !String::from_utf8_lossy(&list.stdout).lines().any(|line| line == "bin") {
-        std::os::unix::fs::symlink("usr/bin", root.join("bin")).unwrap();
-        daemon.docker_says(&["cp", &format!("{}/bin", root.display()), &format!("{container}:/bin")]);
-    }
-    let variables = "ENV PATH=/usr/local/bin:/usr/bin:/bin PYTHONPATH=/opt/isobench/source";
-    daemon.docker_says(&["commit", "--change", variables, &container, BASE]);
-    daemon.docker_says(&["rm", &container]);
-}
-
-fn start(daemon: fn() -> Result<TestDaemon, String>) -> Option<TestDaemon> {
-    if !is_slow_wanted() {
-        println!("skipped: set {}=1 to run it", support::SLOW);
-        return None;
-    }
-    daemon().map_err(|why| println!("skipped: builds on a real daemon: {why}")).ok()
-}
+use support::daemons::TestDaemon;
+use support::{Place, Running, wait_until};
 
 #[test]
 fn images_are_built_proven_sent_and_pruned_with_a_real_docker_and_registry() {
@@ -210,10 +109,15 @@ fn images_are_sent(bench: &Bench<'_>, commit: &str) {
 fn images_are_pruned(bench: &Bench<'_>, kept: &str) {
     let kept = format!("{}:{kept}", bench.images);
     bench.run(2, &["images", "prune"]).says(&["--max-size"]);
+    bench.run(0, &["images", "prune", "--disk-floor", "0"]).says(&["nothing removed"]);
+    let never = bench.run(3, &["images", "prune", "--disk-floor", "900000", "--dry-run"]);
+    never.says(&["would go", "are to stay free", "nothing that may go is left"]);
+    let low = bench.run(3, &bench.build(&["HEAD"], &["--disk-floor", "900000"]));
+    low.says(&["the daemon's folder", "are to stay free", "isobench images prune"]);
     let before = bench.names();
     bench.run(0, &["images", "prune", "--max-size", "0", "--dry-run"]).says(&["would go"]);
     assert_eq!(bench.names(), before);
-    bench.run(0, &["images", "prune", "--max-size", "0", "--keep", &kept]).says(&["are gone"]);
+    bench.run(0, &["images", "prune", "--max-size", "0", "--keep", &kept]).says(&["removed"]);
     assert!(bench.names().lines().any(|name| name == kept));
     assert!(!bench.names().contains("<none>"));
     bench.run(0, &["images", "prune", "--older-days", "0"]);
