@@ -214,6 +214,23 @@ fn an_image_of_another_platform_is_refused_and_what_it_says_moves_no_cursor() {
 }
 
 #[test]
+fn an_image_that_the_disk_has_no_room_for_is_not_begun() {
+    let place = place();
+    let (config, layer) = ("a".repeat(64), "b".repeat(64));
+    let kind = "application/vnd.oci.image";
+    let body = format!(
+        r#"{{"schemaVersion":2,"mediaType":"{kind}.manifest.v1+json",
+            "config":{{"mediaType":"{kind}.config.v1+json","digest":"sha256:{config}","size":2}},
+            "layers":[{{"mediaType":"{kind}.layer.v1.tar","digest":"sha256:{layer}","size":1152921504606846976}}]}}"#
+    );
+    let (at, content_type) = ("/manifests/huge".to_owned(), format!("{kind}.manifest.v1+json"));
+    let registry = with_faults(&[RegistryFault::Instead { at, status: 200, content_type, body }]);
+    let image = format!("{}:huge", registry.repository());
+    run(&place, 3, &["images", "pull", &image, "--out", "image"]).says(&["are to be fetched into", "free", "hint: "]);
+    assert_eq!(registry.count("/blobs/"), 0);
+}
+
+#[test]
 fn a_folder_of_images_goes_without_what_is_somebody_elses() {
     let place = place();
     let registry = with_faults(&[]);
@@ -296,6 +313,11 @@ fn a_pull_that_is_killed_leaves_nothing_in_part_for_the_next_one() {
     pull.signal(Signal::KILL);
     assert_eq!(pull.finish().code, None);
     assert!(in_part() == 1 && !place.path("image/index.json").exists());
+    // Such a folder can be pruned, too.
+    fs::create_dir_all(place.path("killed/blobs/sha256")).unwrap();
+    fs::copy(place.path("image/oci-layout"), place.path("killed/oci-layout")).unwrap();
+    run(&place, 0, &["images", "prune", "--folder", "killed"]);
+    assert!(!place.path("killed").exists());
     let sound = with_faults(&[]);
     sound.add("a", &image);
     let arguments = ["images", "pull", &format!("{}:a", sound.repository()), "--out", "image", "--json"];

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use isobench_schema::ids::ImageDigest;
+use isobench_schema::units::size_text;
 
 use super::address::AddressError;
 
@@ -156,6 +157,16 @@ pub enum RegistryError {
         /// The platform that was asked for.
         asked: String,
     },
+    /// The disk is too small.
+    #[error("{} are to be fetched into `{path}`, and its disk has {} free", size_text(*.needed), size_text(*.free))]
+    NoRoom {
+        /// The folder.
+        path: PathBuf,
+        /// What is to be fetched, in bytes.
+        needed: u64,
+        /// What is free, in bytes.
+        free: u64,
+    },
     /// A folder of images can't be used.
     #[error("cannot {what} `{path}`")]
     Folder {
@@ -198,7 +209,7 @@ impl RegistryError {
             | Self::NotARegistry { address, why: other } => vec![address, other],
             Self::Layout { why, .. } => vec![why],
             Self::OtherPlatform { found, .. } => vec![found],
-            Self::Folder { .. } | Self::NoAuthorities => Vec::new(),
+            Self::NoRoom { .. } | Self::Folder { .. } | Self::NoAuthorities => Vec::new(),
         };
         for text in texts {
             *text = change(text);

@@ -20,10 +20,11 @@ use sha2::{Digest as _, Sha256};
 use super::Sent;
 use super::error::RegistryError;
 use super::look::{ChosenImage, LONGEST_CONFIG};
-use super::manifest::{self, ImageConfig};
+use super::manifest::{self, ImageConfig, ImageManifest};
 use super::platform::Platform;
 use super::reference::Target;
 use super::registry::{FetchedManifest, Registry};
+use crate::disk::free_bytes;
 
 /// What stands in `oci-layout`.
 const LAYOUT: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
@@ -129,6 +130,7 @@ impl Layout {
             let why = "layers of it lie elsewhere, and nothing is fetched from where a manifest says".to_owned();
             return Err(RegistryError::NotARegistry { address, why });
         }
+        self.check_room(&image.manifest)?;
         let mut moved = Moved::none(&image.fetched.digest);
         for part in image.manifest.parts() {
             if self.has(part)? {
@@ -172,6 +174,21 @@ impl Layout {
         Ok(moved)
     }
 
+    /// Checks that the disk has room for what isn't here yet, by the sizes that the manifest says.
+    fn check_room(&self, manifest: &ImageManifest) -> Result<(), RegistryError> {
+        let size = |path: PathBuf| fs::symlink_metadata(path).map_or(0, |found| found.len());
+        let lacks = |part: &&ImagePart| {
+            let here = size(self.blob_path(&part.digest)).max(size(self.unfinished(&part.digest)));
+            part.bytes.saturating_sub(here)
+        };
+        let needed = manifest.parts().iter().fold(0_u64, |sum, part| sum.saturating_add(lacks(part)));
+        let free = free_bytes(&self.folder).map_err(|source| broken("look at the disk of", &self.folder, source))?;
+        if needed <= free {
+            return Ok(());
+        }
+        Err(RegistryError::NoRoom { path: self.folder.clone(), needed, free })
+    }
+
     /// Checks that an image whose configuration is here serves a platform: one that stands alone under its tag says it there.
     fn check_platform(&self, image: &ChosenImage, platform: &Platform) -> Result<(), RegistryError> {
         let path = self.blob_path(&image.manifest.config.digest);
@@ -197,10 +214,15 @@ impl Layout {
         let _lock = self.lock()?;
         for name in ["index.json", "blobs", "oci-layout", LOCK] {
             let path = self.folder.join(name);
-            crate::environment::remove::remove_tree(&path).map_err(|source| broken("remove", &path, source))?;
+            match crate::environment::remove::remove_tree(&path) {
+                // A pull that was killed leaves no index.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(broken("remove", &path, error)),
+                Ok(()) | Err(_) => {}
+            }
         }
         match fs::remove_dir(&self.folder) {
-            Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => {
+            // The folder that one is in can't be removed by that name.
+            Err(error) if ![io::ErrorKind::DirectoryNotEmpty, io::ErrorKind::InvalidInput].contains(&error.kind()) => {
                 Err(broken("remove", &self.folder, error))
             }
             // What is left is somebody else's.

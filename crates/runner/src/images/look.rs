@@ -170,6 +170,7 @@ fn unreadable(error: RegistryError) -> Result<ImageFound, RegistryError> {
         | RegistryError::Throttled { .. }
         | RegistryError::Status { .. }
         | RegistryError::Endless { .. }
+        | RegistryError::NoRoom { .. }
         | RegistryError::Folder { .. }
         | RegistryError::Layout { .. }
         | RegistryError::NoAuthorities => Err(error),

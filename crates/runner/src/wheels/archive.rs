@@ -151,6 +151,10 @@ impl Look<'_> {
     }
 
     fn digest(&self) -> Result<(Digest, u64), CheckWheelError> {
+        // Of a pipe or a device there is no end.
+        if !std::fs::metadata(self.path).map_err(|error| self.read_error(error))?.is_file() {
+            return Err(self.refused("it is no regular file"));
+        }
         let mut file = File::open(self.path).map_err(|error| self.read_error(error))?;
         let mut bytes = 0;
         let digest = Digest::of_written(|hasher| io::copy(&mut file, hasher).map(|copied| bytes = copied));

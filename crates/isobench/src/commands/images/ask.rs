@@ -226,7 +226,7 @@ pub(crate) fn error(error: RegistryError) -> CommandError {
         RegistryError::NoAuthorities => {
             (Exit::Machine, "install the machine's certificates, or name a file of them in SSL_CERT_FILE".to_owned())
         }
-        RegistryError::Folder { .. } => {
+        RegistryError::NoRoom { .. } | RegistryError::Folder { .. } => {
             (Exit::Machine, "free some room or name another folder, then give the same command again".to_owned())
         }
         RegistryError::Layout { .. } => {

@@ -88,13 +88,21 @@ pub(super) fn run(args: &BuildArgs, context: Context) -> Result<Exit, CommandErr
         credentials: if args.push { registry::credentials(&images)? } else { None },
         images,
     };
+    if args.push {
+        builder.sender().check()?;
+    }
     let mut all = Vec::new();
     for commit in &args.commits {
         let built = builder.build(commit)?;
         if !context.json {
             match (&built.id, &built.problem) {
                 (Some(id), None) => context.terminal.data(&format!("{id}  {}\n", built.names.join("  "))),
-                (_, problem) => {
+                (Some(id), Some(why)) => {
+                    let names = built.names.join("  ");
+                    context.terminal.data(&format!("{id}  {names}\n"));
+                    context.terminal.status(&format!("{commit}: it is built, named and not sent: {why}"));
+                }
+                (None, problem) => {
                     let why = problem.as_deref().unwrap_or_default();
                     context.terminal.status(&format!("{}: {why}; the whole log is `{}`", commit, built.log.display()));
                 }
@@ -114,7 +122,7 @@ impl Builder<'_> {
         self.check_room()?;
         let scratch = tempfile::tempdir().exit(Exit::Machine)?;
         let folder = self.cache.join("images");
-        std::fs::create_dir_all(&folder).exit(Exit::Machine)?;
+        make_folder(&folder)?;
         let name: String = commit.chars().filter(char::is_ascii_alphanumeric).take(40).collect();
         let log = folder.join(format!("{name}.log"));
         let context = PrepareContext {
@@ -153,7 +161,7 @@ impl Builder<'_> {
         let floor = self.args.disk.floor_bytes();
         let disk = ask(async { Daemon::connect().await?.disk().await }).map_err(daemon_error)?;
         disk.check(0, floor).map_err(|error| CommandError::from_error(Exit::Machine, error).hint(ROOM))?;
-        std::fs::create_dir_all(self.cache).exit(Exit::Machine)?;
+        make_folder(self.cache)?;
         let free = isobench_runner::disk::free_bytes(self.cache).exit(Exit::Machine)?;
         if free >= floor {
             return Ok(());
@@ -219,16 +227,20 @@ impl Builder<'_> {
         })?
     }
 
-    fn name_and_send(&self, commit: &CommitId, made: BuiltImage, built: &mut Built) -> Result<(), CommandError> {
-        let BuiltImage { image, is_new, files, module } = made;
-        let terminal = self.context.terminal;
-        let sender = Sender {
+    fn sender(&self) -> Sender<'_> {
+        Sender {
             images: &self.images,
             credentials: self.credentials.as_ref(),
             registry: &self.args.registry,
             context: self.context,
             cancel: self.cancel,
-        };
+        }
+    }
+
+    fn name_and_send(&self, commit: &CommitId, made: BuiltImage, built: &mut Built) -> Result<(), CommandError> {
+        let BuiltImage { image, is_new, files, module } = made;
+        let terminal = self.context.terminal;
+        let sender = self.sender();
         for template in &self.names {
             let tag = template.tag(commit).exit(Exit::Usage)?;
             let repository = self.images.to_string();
@@ -238,10 +250,12 @@ impl Builder<'_> {
             if !self.args.push {
                 continue;
             }
-            match sender.send(&image.id, &tag)? {
-                Sent::There(digest) | Sent::Whole(digest) => built.digest = Some(digest),
-                Sent::Failed(why) => built.problem = Some(why),
-                Sent::Cancelled => return Err(interrupted()),
+            match sender.send(&image.id, &tag) {
+                Ok(Sent::There(digest) | Sent::Whole(digest)) => built.digest = Some(digest),
+                Ok(Sent::Failed(why)) => built.problem = Some(why),
+                Ok(Sent::Cancelled) => return Err(interrupted()),
+                // It stays built and named, and the next commit may still be taken.
+                Err(error) => built.problem = Some(error.message),
             }
         }
         let verb = if is_new { "built" } else { "there already" };
@@ -255,6 +269,14 @@ impl Builder<'_> {
         (built.is_new, built.files, built.module) = (is_new, files, Some(module));
         Ok(())
     }
+}
+
+fn make_folder(folder: &Path) -> Result<(), CommandError> {
+    std::fs::create_dir_all(folder).map_err(|source| {
+        let message = format!("cannot make the folder `{}` of builds", folder.display());
+        CommandError { source: Some(source.into()), ..CommandError::new(Exit::Machine, message) }
+            .hint("name a folder that may be written to with `--cache DIR`, or in ISOBENCH_CACHE")
+    })
 }
 
 fn interrupted() -> CommandError {

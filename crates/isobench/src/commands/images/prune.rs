@@ -85,6 +85,13 @@ fn of_daemon(args: &PrunedArgs, gone: &mut Vec<Gone>, context: Context) -> Resul
         Ok((daemon.held_images(IMAGE_LABEL).await?, daemon.disk().await?))
     })
     .map_err(daemon_error)?;
+    if let Some(kept) =
+        args.keep.iter().find(|kept| !images.iter().any(|image| is_kept(image, std::slice::from_ref(kept))))
+    {
+        let message = format!("`--keep {kept}` names no image that isobench built, and nothing is removed");
+        let hint = "give a name or the first 7 digits of an id, as `docker images` shows them";
+        return Err(CommandError::new(Exit::Usage, message).hint(hint));
+    }
     let floor = args.floor.disk_floor;
     if floor.is_some() && disk.free().is_none() {
         let message =

@@ -39,6 +39,16 @@ pub(super) enum Sent {
 }
 
 impl Sender<'_> {
+    /// Asks the registry whether it lets one in, before anything takes hours.
+    ///
+    /// # Errors
+    /// Returns an error if the registry refuses to be asked, can't be, or isn't one.
+    pub(super) fn check(&self) -> Result<(), CommandError> {
+        let asking = registry::open(self.images.clone(), self.registry, self.context)?;
+        let any = Target::Tag(ImageTag::new("latest").expect("`latest` is a tag"));
+        asking.registry.head(&any).map(|_| ()).map_err(registry::error)
+    }
+
     /// Sends the image of an id that the daemon has under a tag, unless the registry has it, and asks the registry for it then.
     ///
     /// # Errors
