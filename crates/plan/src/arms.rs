@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isobench_schema::environment::{EnvironmentSpec, Patch, Python, Rung, Source, Venv};
+use isobench_schema::environment::{EnvironmentSpec, Patch, Python, Rung, Source, Toolkit, Venv};
 use isobench_schema::facts::Facts;
 use isobench_schema::ids::{AgentName, ArmId, CommitId, EnvironmentId};
 use isobench_schema::plan::{PlannedArm, PlannedContrast};
@@ -10,7 +10,7 @@ use isobench_schema::script::ScriptOf;
 use isobench_schema::task::Task;
 use isobench_schema::workload::Workload;
 
-use crate::image_names;
+use crate::{image_names, toolkit};
 
 /// The commits that a task's arms are made of. A revision that no arm needs is absent.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,12 @@ pub(crate) struct Arms {
 /// Returns the arms with their environments: the same recipe for each, and nothing but commit and patch differs.
 ///
 /// An arm whose commit or image is absent is left out; the caller has excluded it.
-pub(crate) fn build(task: &Task, arms: &[ArmId], commits: &Commits, facts: &Facts) -> Result<Arms, serde_json::Error> {
+pub(crate) fn build(
+    task: &Task,
+    arms: &[ArmId],
+    commits: &Commits,
+    (facts, toolkit): (&Facts, Option<&Toolkit>),
+) -> Result<Arms, serde_json::Error> {
     let mut built = Arms::default();
     for arm in arms {
         let commit = match arm {
@@ -62,6 +67,8 @@ pub(crate) fn build(task: &Task, arms: &[ArmId], commits: &Commits, facts: &Fact
         };
         let Ok(python) = image_names::pin(task, arm, commits, facts) else { continue };
         let mut spec = environment(task, source, &python);
+        spec.toolkit = toolkit.cloned();
+        toolkit::add_architectures(&mut spec, facts);
         if let Some(rung) = commits.rungs.get(arm) {
             spec.rung = *rung;
         }
@@ -87,6 +94,7 @@ fn environment(task: &Task, source: Source, python: &Python) -> EnvironmentSpec 
         python: of_commit(python, &commit),
         overlay: recipe.overlay.clone(),
         native: recipe.native.clone(),
+        toolkit: None,
         build: recipe.build.clone(),
         build_environment: recipe.build_environment.clone(),
         python_path: recipe.python_path.clone(),

@@ -122,18 +122,14 @@ pub(crate) fn commit(facts: &Facts, repository: &str, revision: &Revision) -> Re
     }
 }
 
-/// Returns why agents' patches of a task may not run, if they may not.
-pub(crate) fn isolation(task: &Task, options: &PlanOptions) -> Option<Why> {
+/// Returns why agents' patches may not run, if they may not.
+pub(crate) fn isolation(options: &PlanOptions) -> Option<Why> {
+    // What is built for an engine in a container is built in one as well.
     let level = Isolation::of(options.container.as_ref());
-    let what = match level {
-        Isolation::None => "the patch is a stranger's program and would run",
-        // Environments are made on the machine itself, whatever the engine runs in.
-        Isolation::Container if !task.environment.build.is_empty() => {
-            "the build of the patched files is a stranger's program and would run on the machine itself, though the engine runs"
-        }
-        Isolation::Container => return None,
-    };
-    let next = "to run it all the same, give `--allow-unisolated`";
-    let why = format!("{what} with isolation `{level}`; {next}");
+    if level == Isolation::Container {
+        return None;
+    }
+    let what = "the patch is a stranger's program and would run";
+    let why = format!("{what} with isolation `{level}`; to run it all the same, give `--allow-unisolated`");
     (!options.allow_unisolated).then_some((ExclusionReason::IsolationMissing, why))
 }

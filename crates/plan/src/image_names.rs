@@ -67,7 +67,7 @@ fn name(image: &ImagePython, arm: &ArmId, commits: &Commits) -> Option<Result<St
 }
 
 /// Returns the names of the images that a plan of this choice needs looked up, once the revisions are.
-pub fn needed(dataset: &Dataset, choice: &Choice, facts: &Facts) -> BTreeSet<String> {
+pub(crate) fn needed(dataset: &Dataset, choice: &Choice, facts: &Facts) -> BTreeSet<String> {
     let mut needed = BTreeSet::new();
     for (task, arms) in choose::chosen(dataset, choice) {
         let Python::Image(image) = &task.environment.python else { continue };

@@ -26,6 +26,7 @@ pub mod requirements;
 pub mod setting;
 pub mod source;
 pub mod statistics;
+pub mod toolkit;
 
 mod age;
 mod arms;

@@ -23,7 +23,7 @@ use crate::choose::{self, Choice, ChooseError, Selection, Selector};
 use crate::dataset::Dataset;
 use crate::knowledge::Knowledge;
 use crate::statistics::Statistics;
-use crate::{age, defaults, deviations, estimate, exclude, image_names, inputs};
+use crate::{age, defaults, deviations, estimate, exclude, image_names, inputs, toolkit};
 
 /// What a plan is made with, besides the dataset and the facts.
 #[derive(Debug, Clone, PartialEq)]
@@ -259,8 +259,10 @@ impl Planning<'_> {
             return Ok(None);
         }
         let found = exclude::inputs(task, self.facts);
-        let inputs = match found.and_then(|paths| Ok((paths, inputs::planned(task, self.facts)?))) {
-            Ok(inputs) => inputs,
+        let found = found.and_then(|paths| Ok((paths, inputs::planned(task, self.facts)?)));
+        let (inputs, toolkit) = match found.and_then(|found| Ok((found, toolkit::of(task, self.facts, self.options)?)))
+        {
+            Ok(found) => found,
             Err(why) => {
                 self.exclusions.push(exclude::task(id, why));
                 return Ok(None);
@@ -281,7 +283,7 @@ impl Planning<'_> {
         let (arms, left) = image_names::available(task, arms, &commits, self.facts);
         self.exclusions.extend(left);
         let not_run = if self.options.baseline_against_itself { Vec::new() } else { arms::not_run(task, chosen) };
-        let built = arms::build(task, &arms, &commits, self.facts)
+        let built = arms::build(task, &arms, &commits, (self.facts, toolkit.as_ref()))
             .map_err(|source| PlanError::Serialise { what: format!("an environment of task `{id}`"), source })?;
         if built.arms.is_empty() {
             if self.exclusions.iter().all(|exclusion| exclusion.reason == ExclusionReason::NotChosen) {
@@ -347,7 +349,7 @@ impl Planning<'_> {
                 ArmId::Baseline => None,
                 ArmId::Human => self.human(&mut commits),
                 ArmId::Agent(_) if arms::patch(task, arm).is_none() => continue,
-                ArmId::Agent(_) => exclude::isolation(task, self.options),
+                ArmId::Agent(_) => exclude::isolation(self.options),
             };
             match why {
                 Some(why) => self.exclusions.push(exclude::arm(&task.id, arm, why)),

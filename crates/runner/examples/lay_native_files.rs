@@ -101,6 +101,7 @@ fn spec(repository: &Path, commit: &CommitId, patch: Option<Patch>) -> Environme
             memory_per_job_mib: 1024,
             timeout_s: None,
         }),
+        toolkit: None,
         build: Vec::new(),
         build_environment: BTreeMap::new(),
         python_path: vec![".".to_owned()],

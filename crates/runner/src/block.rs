@@ -345,8 +345,11 @@ fn engine_host(spec: &BlockSpec, context: &BlockContext<'_>) -> Result<Box<dyn E
 /// no container holds.
 fn refuse_unisolated(spec: &BlockSpec) -> Result<(), RunBlockError> {
     let runs_freely = |launch: &&BlockLaunch| {
-        let is_kept = spec.isolation == Isolation::Container && launch.environment.build.is_empty();
-        launch.environment.source.patch.is_some() && !is_kept
+        let environment = &launch.environment;
+        let builds_freely =
+            environment.toolkit.is_none() && (environment.native.is_some() || !environment.build.is_empty());
+        let is_kept = spec.isolation == Isolation::Container && !builds_freely;
+        environment.source.patch.is_some() && !is_kept
     };
     match spec.launches.iter().find(runs_freely) {
         Some(launch) if !spec.allow_unisolated => Err(RunBlockError::IsolationMissing { arm: launch.arm.clone() }),

@@ -31,6 +31,8 @@ spelt_enum!(
         Isolation = "isolation",
         /// The recipes and packages.
         Recipes = "recipes",
+        /// The image that native files are built in, where they are built in one.
+        Toolkit = "toolkit",
         /// The state of caches at the start.
         Caches = "caches",
     }

@@ -295,6 +295,32 @@ pub struct NativeBuild {
     pub timeout_s: Option<u32>,
 }
 
+/// The container that native files are built in, and build commands are run in, in the place of this machine itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Toolkit {
+    /// The image that holds the compilers, as the plan has pinned it.
+    pub image: ImageFacts,
+    /// Whether the builds may reach the network.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub network: bool,
+}
+
+/// What a task says of the container that it is built in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolkitChoice {
+    /// The image's name. If it is given, builds run in a container also where the engine doesn't.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// The version of CUDA that the revision is built with, such as `12.8`, by which an image is chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cuda: Option<String>,
+    /// Whether the builds may reach the network.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub network: bool,
+}
+
 /// Everything that decides what an arm runs in. Equal specifications are one environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -313,6 +339,9 @@ pub struct EnvironmentSpec {
     /// The build of the native files, shared by the arms whose native trees are equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<NativeBuild>,
+    /// The container that native files and the tree are built in; this machine itself if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toolkit: Option<Toolkit>,
     /// Build commands, run in the tree in this order, each an argument list. `{python}` and `{tree}` are replaced.
     pub build: Vec<Vec<String>>,
     /// Variables for the build commands.
@@ -354,6 +383,9 @@ pub struct StaticProof {
     /// The native build that the tree's native files come from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_build: Option<Digest>,
+    /// The image that the tree's native files were built in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toolkit: Option<ImageFacts>,
     /// The file that each module's import would take, resolved without importing it.
     pub modules: BTreeMap<String, String>,
     /// The interpreter, with links resolved.

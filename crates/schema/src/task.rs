@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::environment::{EngineKind, NativeBuild, Patch, Python};
+use crate::environment::{EngineKind, NativeBuild, Patch, Python, ToolkitChoice};
 use crate::ids::{AgentName, Revision, TaskId};
 use crate::input::TaskInputs;
 use crate::measurement::{Direction, MetricName};
@@ -35,6 +35,9 @@ pub struct TaskEnvironment {
     /// The build of the native files, shared by the arms whose native trees are equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native: Option<NativeBuild>,
+    /// The container that native files and the tree are built in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toolkit: Option<ToolkitChoice>,
     /// Build commands, each an argument list.
     pub build: Vec<Vec<String>>,
     /// Variables for the build commands.

@@ -174,6 +174,7 @@ fn environment() -> EnvironmentSpec {
         python: Python::Absent,
         overlay: None,
         native: None,
+        toolkit: None,
         build: Vec::new(),
         build_environment: BTreeMap::new(),
         python_path: Vec::new(),

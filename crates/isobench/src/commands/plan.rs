@@ -102,9 +102,6 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
     let brings_images = |task: &Task| matches!(task.environment.python, Python::Image(_));
     let images = if dataset.tasks.iter().any(brings_images) { BroughtImages::Some } else { BroughtImages::None };
     let container = args.containers.meant(images)?;
-    if container.is_some() {
-        facts::gather_images(&dataset, &choice, context.terminal, &mut facts)?;
-    }
     let commits = plan_for::options(&args.commits, &mut facts)?;
     let options = PlanOptions {
         seed: args.seed,
@@ -116,6 +113,7 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
         commits,
         design: args.design.options(),
     };
+    facts::gather_images(&dataset, &options, context.terminal, &mut facts)?;
     let spreads = super::noise::spreads(args, context)?;
     let plan = planner::plan(&dataset, &facts, &options, &PlanStatistics::new(spreads)).exit(Exit::Usage)?;
     Ok((plan, facts))

@@ -1,8 +1,8 @@
 //! Facts about images that tasks name for their environments: what the daemon of containers has under each name.
 
-use isobench_plan::choose::Choice;
 use isobench_plan::dataset::Dataset;
-use isobench_plan::image_names;
+use isobench_plan::planner::PlanOptions;
+use isobench_plan::toolkit::images_needed;
 use isobench_runner::container::{Daemon, ask};
 use isobench_schema::facts::{Facts, FoundImage};
 
@@ -10,17 +10,17 @@ use crate::container_args::next_step;
 use crate::exit::{CommandError, Exit};
 use crate::terminal::Terminal;
 
-/// Adds what stands under the names of images that the chosen tasks ask for. One that isn't here is fetched.
+/// Adds what stands under the names of images that the chosen tasks run on and are built in. One that isn't here is fetched.
 ///
 /// # Errors
 /// Returns an error if no daemon answers; an image that isn't to be had is a fact.
 pub(crate) fn gather_images(
     dataset: &Dataset,
-    choice: &Choice,
+    options: &PlanOptions,
     terminal: Terminal,
     facts: &mut Facts,
 ) -> Result<(), CommandError> {
-    for name in image_names::needed(dataset, choice, facts) {
+    for name in images_needed(dataset, facts, options) {
         terminal.status(&format!("looking for the image {name}, which is pulled if it isn't here"));
         let found = ask(async { Daemon::connect().await?.find_or_pull(&name).await });
         let found = found.map_err(|error| {

@@ -76,12 +76,16 @@ fn wrong_builds_leave_nothing(bench: &Bench<'_>, commit: &str) {
 }
 
 fn a_killed_build_goes_on(bench: &Bench<'_>, commit: &str) {
-    let slow = format!("{GENERATE}; python3 -c 'import time; time.sleep(5)'");
+    let slow = format!("{GENERATE}; python3 -c 'import time; time.sleep(4)'");
     let arguments = bench.build(&[commit], &["--run", &slow]);
     let mut killed = Running::start(&mut bench.command(&arguments));
     wait_until("the build runs", || !bench.daemon.docker_says(&["ps", "--quiet"]).is_empty());
     killed.signal(Signal::KILL);
     assert_eq!(killed.finish().code, None);
+    // Nobody ends it but its own first process, whose input has closed.
+    wait_until("the build has followed", || bench.daemon.docker_says(&["ps", "--quiet"]).is_empty());
+    let left = bench.daemon.docker_says(&["ps", "--all", "--format", "{{.Status}}"]);
+    assert!(left.starts_with("Exited (123)"), "{left}");
     assert_eq!(bench.names(), "");
     let built = bench.built(0, &[commit], &["--run", GENERATE]);
     assert_eq!(built[0]["is_new"], true);

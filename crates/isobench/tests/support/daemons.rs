@@ -15,7 +15,7 @@ pub(crate) const SYSTEM_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 pub(crate) const IMAGE: &str = "isobench-test:python";
 
 /// Prints the files of the interpreter that runs it, one a line: itself, its library, and the libraries they are linked to.
-const FILES: &str = r#"
+pub(crate) const FILES: &str = r#"
 import os, pathlib, subprocess, sys, sysconfig
 found = set()
 def add(path):
@@ -46,7 +46,7 @@ for folder, folders, files in os.walk(library):
         found.add(os.path.join(folder, name))
         if name.endswith(".so"):
             link(os.path.join(folder, name))
-print("\n".join(sorted(path.lstrip("/") for path in found if os.path.lexists(path))))
+print("\n".join(sorted(os.path.normpath(path).lstrip("/") for path in found if os.path.lexists(path))))
 "#;
 
 /// A daemon. Dropping it ends it.
@@ -107,7 +107,8 @@ impl TestDaemon {
         let log = fs::File::create(folder.path().join("log")).map_err(|error| error.to_string())?;
         let both = log.try_clone().map_err(|error| error.to_string())?;
         command.env("PATH", SYSTEM_PATH).stdin(Stdio::null()).stdout(log).stderr(both);
-        let child = command.spawn().map_err(|error| error.to_string())?;
+        // Podman's monitor leaves a file where it runs when a container lacked memory.
+        let child = command.current_dir(folder.path()).spawn().map_err(|error| error.to_string())?;
         let socket = folder.path().join("sock");
         let mut daemon = Self { child, folder, socket };
         let begun = Instant::now();
@@ -157,23 +158,38 @@ impl TestDaemon {
 
     /// Makes [`IMAGE`] of the machine's own Python, and returns the interpreter's path.
     pub(crate) fn make_image(&self) -> String {
-        let python = |script: &str| {
-            let output = Command::new("python3").args(["-I", "-c", script]).env("PATH", SYSTEM_PATH).output().unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            String::from_utf8(output.stdout).unwrap()
-        };
+        self.import(FILES, IMAGE);
+        self.python()
+    }
+
+    /// Returns the path of the interpreter in every image that is made here.
+    #[expect(clippy::unused_self, reason = "it is that of its images")]
+    pub(crate) fn python(&self) -> String {
+        python("import sys; print(sys.executable)").trim().to_owned()
+    }
+
+    /// Makes an image of the files of this machine that a script of Python prints.
+    pub(crate) fn import(&self, script: &str, image: &str) {
         let [list, archive] = ["files", "image.tar"].map(|name| self.folder.path().join(name));
-        fs::write(&list, python(FILES)).unwrap();
+        let printed = python(script);
+        // Scripts that go on where another one ends print its list as well.
+        let files: std::collections::BTreeSet<&str> = printed.lines().collect();
+        fs::write(&list, files.into_iter().collect::<Vec<_>>().join("\n")).unwrap();
         let mut tar = Command::new("tar");
         tar.args(["--create", "--directory=/", "--no-recursion", "--file"])
             .arg(&archive)
             .arg("--files-from")
             .arg(&list);
         assert!(tar.status().unwrap().success());
-        self.docker_says(&["import", &archive.to_string_lossy(), IMAGE]);
+        self.docker_says(&["import", &archive.to_string_lossy(), image]);
         fs::remove_file(archive).unwrap();
-        python("import sys; print(sys.executable)").trim().to_owned()
     }
+}
+
+fn python(script: &str) -> String {
+    let output = Command::new("python3").args(["-I", "-c", script]).env("PATH", SYSTEM_PATH).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// Returns a folder whose path is short enough for the sockets in it.

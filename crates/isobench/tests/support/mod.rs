@@ -1,8 +1,15 @@
 //! A place of its own for each test: a repository of the fake engine, tasks, a cache, leases, and the command.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "all of it is test code")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "all of it is test code"
+)]
 
+pub(crate) mod compiler_image;
 pub(crate) mod daemons;
 pub(crate) mod processes;
 

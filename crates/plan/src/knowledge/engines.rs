@@ -178,6 +178,7 @@ pub struct BuildRule {
     /// The commands, each an argument list.
     pub commands: Vec<Vec<String>>,
     /// Variables for the commands.
+    #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// The first moment at which it is so.
     #[serde(default)]

@@ -21,6 +21,7 @@ pub mod presets;
 pub mod recipes;
 pub mod releases;
 pub mod reverts;
+pub mod toolkits;
 pub mod translations;
 
 use std::sync::OnceLock;
@@ -46,6 +47,7 @@ pub use presets::Presets;
 pub use recipes::Recipes;
 pub use releases::Releases;
 pub use reverts::Reverts;
+pub use toolkits::Toolkits;
 pub use translations::Translations;
 
 /// All tables.
@@ -87,6 +89,8 @@ pub struct Knowledge {
     pub translations: Translations,
     /// Workloads with names.
     pub presets: Presets,
+    /// Images with compilers of CUDA.
+    pub toolkits: Toolkits,
 }
 
 impl Knowledge {
@@ -112,6 +116,7 @@ impl Knowledge {
             clients: Clients::embedded(),
             translations: Translations::embedded(),
             presets: Presets::embedded(),
+            toolkits: Toolkits::embedded(),
         })
     }
 }

@@ -172,6 +172,7 @@ fn of_spec(spec: &EnvironmentSpec) -> TaskEnvironment {
         python: spec.python.clone(),
         overlay: spec.overlay.clone(),
         native: spec.native.clone(),
+        toolkit: None,
         build: spec.build.clone(),
         build_environment: spec.build_environment.clone(),
         python_path: spec.python_path.clone(),

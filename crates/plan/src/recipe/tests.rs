@@ -266,6 +266,7 @@ fn environment(build: &[&str]) -> TaskEnvironment {
         python: Python::Venv(Venv::default()),
         overlay: None,
         native: None,
+        toolkit: None,
         build: build.iter().map(|command| vec![(*command).to_owned()]).collect(),
         build_environment: BTreeMap::new(),
         python_path: Vec::new(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use isobench_schema::assessment::{RevisionFacts, RungAnswer};
 use isobench_schema::deviation::{Deviation, DeviationKind};
-use isobench_schema::environment::{PackageAlias, Python, Rung, Venv};
+use isobench_schema::environment::{PackageAlias, Python, Rung, ToolkitChoice, Venv};
 use isobench_schema::ids::ArmId;
 use isobench_schema::task::TaskEnvironment;
 
@@ -106,7 +106,8 @@ impl Recipe<'_> {
             Platform::Cpu => Group::Cpu,
         };
         let mut venv = self.venv();
-        venv.requirements = [self.asks(&[Group::Common, of_platform, Group::Build]), bounds].concat();
+        let asks = self.asks(&[Group::Common, of_platform, Group::Build]);
+        venv.requirements = [asks.clone(), bounds].concat();
         let release = nearest_release(self.request, self.baseline).map_or("0.0.1", |release| release.version());
         // The engine asks for its own version, and some builds ask git for it.
         let version = match platform {
@@ -115,6 +116,13 @@ impl Recipe<'_> {
         };
         venv.aliases.push(PackageAlias { name: self.engine.package.clone(), version: version.clone() });
         let mut environment = self.environment(venv, None);
+        // What a build for CUDA fetches of other repositories stands in its own files.
+        let toolkits = &self.request.knowledge.toolkits;
+        environment.toolkit = (platform == Platform::Cuda).then(|| ToolkitChoice {
+            image: None,
+            cuda: toolkits.of_requirements(asks.iter().map(String::as_str)).map(|row| row.cuda.clone()),
+            network: true,
+        });
         environment.build.clone_from(&rule.commands);
         environment.build_environment.clone_from(&rule.environment);
         environment.build_environment.insert("SETUPTOOLS_SCM_PRETEND_VERSION".to_owned(), version);
@@ -132,6 +140,7 @@ impl Recipe<'_> {
             python: Python::Venv(venv),
             overlay,
             native: None,
+            toolkit: None,
             build: Vec::new(),
             build_environment: BTreeMap::new(),
             python_path: module.map(|module| module.path.clone()).into_iter().collect(),

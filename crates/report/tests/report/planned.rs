@@ -26,6 +26,7 @@ fn environment(patch: Option<Patch>) -> EnvironmentSpec {
         python: Python::System,
         overlay: None,
         native: None,
+        toolkit: None,
         build: Vec::new(),
         build_environment: BTreeMap::new(),
         python_path: vec![".".to_owned()],

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Write as _};
 use std::path::Path;
 
 use isobench_schema::failure::EvidenceLine;
@@ -62,6 +62,25 @@ impl Tail {
         let excess = self.bytes.len().saturating_sub(TAIL_BYTES);
         let dropped = self.bytes.drain(..excess);
         self.first_line += dropped.map(|byte| u64::from(byte == b'\n')).sum::<u64>();
+    }
+
+    /// Reads the end of what stands in a log from a place on.
+    pub(crate) fn read(log: &Path, since: u64) -> io::Result<Self> {
+        let mut file = File::open(log)?;
+        let mut tail = Self { bytes: VecDeque::new(), first_line: 1 };
+        let mut before = Read::take(&mut file, since);
+        let mut buffer = vec![0; TAIL_BYTES];
+        loop {
+            let length = before.read(&mut buffer)?;
+            let Some(bytes) = buffer.get(..length).filter(|bytes| !bytes.is_empty()) else { break };
+            tail.first_line += count_lines(bytes);
+        }
+        loop {
+            let length = file.read(&mut buffer)?;
+            let Some(bytes) = buffer.get(..length).filter(|bytes| !bytes.is_empty()) else { break };
+            tail.take(bytes);
+        }
+        Ok(tail)
     }
 
     /// Returns the lines with their numbers in the log, from 1; empty ones are left out.

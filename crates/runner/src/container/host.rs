@@ -17,6 +17,7 @@ use super::init_files::InitFiles;
 use super::keeper::{Container, Plan};
 use super::labels::labels;
 use super::options::{ContainerOptions, Devices, Input, Log, Network, RootFiles};
+use super::watched::LOADER_VARIABLES;
 use super::{ContainerError, Daemon, ask, limits};
 use crate::block::RunBlockError;
 use crate::host::engine_host::{Berth, EngineHost, EngineLaunch, Keeper, Ports, SharedFolders};
@@ -25,8 +26,6 @@ use crate::host::process_table::RUN_MARKER;
 
 /// A folder in memory that programs take for granted.
 const TMP: &str = "/tmp";
-/// Variables that would change which code runs as the first process; there they are empty.
-const LOADER_VARIABLES: &[&str] = &["LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD"];
 
 /// What the containers of a block are made with.
 #[derive(Debug, Clone)]
@@ -128,7 +127,7 @@ impl ContainerHost {
 
 /// Returns the variables of the image that the plan has pinned. If it isn't here, it is fetched by the digest that registries
 /// know it by.
-async fn pinned(daemon: &Daemon, planned: &ImageFacts) -> Result<BTreeMap<String, String>, ContainerError> {
+pub(super) async fn pinned(daemon: &Daemon, planned: &ImageFacts) -> Result<BTreeMap<String, String>, ContainerError> {
     let found = match (daemon.image(&planned.id).await, planned.repo_digests.first()) {
         (Err(error), Some(digest)) if error.is_not_found() => {
             daemon.pull(digest).await?;

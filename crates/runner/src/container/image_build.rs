@@ -6,19 +6,19 @@
 //! with a commit whose client was killed, while the container goes, and the proof doesn't see all that a build has made.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use isobench_schema::container::ContainerLimits;
 use isobench_schema::ids::{CommitId, Digest};
 use serde::Serialize;
 
 use super::image_proof::{Proof, prove};
-use super::labels::{self, labels};
-use super::{ContainerError, ContainerOptions, Daemon, HeldImage, Input, Log, Network, ProvenImage, RootFiles, sweep};
+use super::init::Start;
+use super::labels;
+use super::watched::{self, Ended};
+use super::{ContainerError, ContainerOptions, Daemon, HeldImage, Network, ProvenImage, RootFiles, sweep};
 use crate::environment::lock::FolderLock;
 use crate::environment::native::tools;
 use crate::environment::{Entry, EnvironmentError, PrepareContext, scan, split};
@@ -27,8 +27,6 @@ use crate::environment::{Entry, EnvironmentError, PrepareContext, scan, split};
 pub const IMAGE_LABEL: &str = "io.isobench.image";
 /// The label with which OCI names the commit.
 const REVISION: &str = "org.opencontainers.image.revision";
-/// How often a build is looked at.
-const STEP: Duration = Duration::from_millis(100);
 /// The format of the inputs: another one is another image.
 const FORMAT: u32 = 1;
 
@@ -141,7 +139,7 @@ pub async fn build_image(
     context: &PrepareContext<'_>,
     say: Say<'_>,
 ) -> Result<BuiltImage, BuildImageError> {
-    let base = daemon.image(build.base).await?.0;
+    let (base, variables) = daemon.image(build.base).await?;
     let entries = scan(build.tree)?;
     let inputs = digest(&Inputs {
         format: FORMAT,
@@ -184,10 +182,10 @@ pub async fn build_image(
         }
     }
     let manners = daemon.manners(&base.id).await?;
-    let marks = Marks { inputs: &inputs, base: &base.id, entries: &entries };
+    let marks = Marks { inputs: &inputs, base: &base.id, variables: &variables, entries: &entries };
     let changes = changes(build, &marks, &manners)?;
     let container = make(daemon, build, &base.id, &marker, context).await?;
-    let made = run(daemon, &container, (build, &entries), context, say).await;
+    let made = run(daemon, &container, (build, &entries, &base.id), context, say).await;
     let made = match made {
         Ok(()) => daemon.commit_unnamed(&container, &changes).await.map_err(BuildImageError::from),
         Err(error) => Err(error),
@@ -240,6 +238,7 @@ fn digest(of: &impl Serialize) -> Result<Digest, BuildImageError> {
 struct Marks<'a> {
     inputs: &'a Digest,
     base: &'a str,
+    variables: &'a BTreeMap<String, String>,
     entries: &'a BTreeMap<String, Entry>,
 }
 
@@ -266,6 +265,9 @@ fn changes(
     // The build's container was one of a run; those of the image aren't.
     pairs.extend(labels::NAMES.iter().map(|name| (*name, String::new())));
     let mut changes: Vec<String> = pairs.iter().map(|(name, value)| format!("LABEL {name}={value}")).collect();
+    // What the build's first process could not be given is the image's again.
+    let loader = watched::loader_variables(marks.variables);
+    changes.extend(loader.map(|(name, value)| format!("ENV {name}={}", escaped(value))));
     let list = |words: &[String]| serde_json::to_string(words).unwrap_or_else(|_| "[]".to_owned());
     changes.push(format!("ENTRYPOINT {}", list(&manners.entry)));
     changes.push(format!("CMD {}", list(&manners.command)));
@@ -282,17 +284,13 @@ async fn make(
 ) -> Result<String, BuildImageError> {
     let options = ContainerOptions {
         image: base.to_owned(),
-        command: vec!["/bin/sh".to_owned(), "-c".to_owned(), script(build)],
         user: Some("0:0".to_owned()),
         limits: ContainerLimits { memory_bytes: build.memory_bytes, ..ContainerLimits::default() },
         root: RootFiles::Writable,
         network: build.network.clone(),
-        labels: labels(marker, context.timeout),
-        input: Input::Closed,
-        log: Log::Kept,
         ..ContainerOptions::default()
     };
-    Ok(daemon.create(&format!("isobench-{marker}"), &options).await?)
+    Ok(watched::make(daemon, (marker, &format!("isobench-{marker}")), options, context.timeout).await?)
 }
 
 /// Returns what the shell runs: each command in a shell of its own, in the tree's folder, until one fails.
@@ -314,6 +312,17 @@ fn script(build: &ImageBuild<'_>) -> String {
     lines.join("\n")
 }
 
+/// Returns a value as one word of an instruction of a build file; one of plain characters as it is.
+fn escaped(value: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/:._-+,=".contains(&byte);
+    if value.bytes().all(is_plain) {
+        return value.to_owned();
+    }
+    let inner: String =
+        value.chars().flat_map(|c| matches!(c, '"' | '\\' | '$').then_some('\\').into_iter().chain([c])).collect();
+    format!("\"{inner}\"")
+}
+
 /// Returns a text as one word of the shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
@@ -323,7 +332,7 @@ fn quoted(text: &str) -> String {
 async fn run(
     daemon: &Daemon,
     container: &str,
-    (build, entries): (&ImageBuild<'_>, &BTreeMap<String, Entry>),
+    (build, entries, base): (&ImageBuild<'_>, &BTreeMap<String, Entry>, &str),
     context: &PrepareContext<'_>,
     say: Say<'_>,
 ) -> Result<(), BuildImageError> {
@@ -331,60 +340,28 @@ async fn run(
     let archive = archive.map_err(BuildImageError::file(build.tree))?;
     say(&format!("copying {} files", entries.len()));
     daemon.copy_in(container, "/", archive).await?;
-    daemon.start(container).await?;
     let begun = Instant::now();
     let progress = |bytes| say(&format!("building for {} s, {bytes} bytes of log", begun.elapsed().as_secs()));
-    let why = match finish(daemon, container, context, &progress).await? {
+    let start = start(&["/bin/sh", "-c", &script(build)], daemon.image(base).await?.1);
+    let why = match watched::finish(daemon, container, &start, context, &progress).await?.ended {
         Ended::Exited(0) => return Ok(()),
-        Ended::Exited(code) if daemon.look(container).await?.out_of_memory => {
+        Ended::Cancelled => return Err(BuildImageError::Cancelled),
+        Ended::LackedMemory(code) => {
             format!("wasn't built: the kernel killed a process of it for want of memory (exit code {code})")
         }
         Ended::Exited(code) => format!("wasn't built: a build command ended with exit code {code}"),
+        Ended::Refused(why) => format!("wasn't built: the base has no shell that can be started: {why}"),
         Ended::TooLate => format!("wasn't built within {} s", context.timeout.as_secs()),
     };
     Err(failed(build, why))
 }
 
-/// How a container ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
-    Exited(i64),
-    /// It was killed at its deadline.
-    TooLate,
-}
-
-/// Waits until a container ends and appends everything that it writes to the log of the context.
-pub(super) async fn finish(
-    daemon: &Daemon,
-    container: &str,
-    context: &PrepareContext<'_>,
-    progress: &dyn Fn(u64),
-) -> Result<Ended, BuildImageError> {
-    let opened = OpenOptions::new().create(true).append(true).open(context.log);
-    let mut log = opened.map_err(BuildImageError::file(context.log))?;
-    let mut own = context.scratch.join("container");
-    own.set_extension("log");
-    let deadline = Instant::now() + context.timeout;
-    let follow = daemon.follow_whole(container, &own);
-    tokio::pin!(follow);
-    let ended = loop {
-        tokio::select! {
-            ended = &mut follow => break ended.map(|()| None),
-            () = tokio::time::sleep(STEP) => {}
-        }
-        progress(own.metadata().map_or(0, |metadata| metadata.len()));
-        let is_cancelled = context.cancel.load(Ordering::Relaxed);
-        if is_cancelled || Instant::now() > deadline {
-            daemon.kill(container).await?;
-            break Ok(Some(if is_cancelled { Err(BuildImageError::Cancelled) } else { Ok(Ended::TooLate) }));
-        }
-    };
-    let copied = std::fs::read(&own).and_then(|bytes| log.write_all(&bytes));
-    copied.map_err(BuildImageError::file(context.log))?;
-    match ended? {
-        Some(given_up) => given_up,
-        None => Ok(Ended::Exited(daemon.wait(container).await?)),
-    }
+/// Returns what is started as root in a container of an image with these variables.
+pub(super) fn start(command: &[&str], image: BTreeMap<String, String>) -> Start {
+    let mut environment = watched::variables_of(image);
+    environment.entry("HOME".to_owned()).or_insert_with(|| "/root".to_owned());
+    let command = command.iter().map(|word| (*word).to_owned()).collect();
+    Start { command, environment, folder: PathBuf::from("/") }
 }
 
 #[cfg(test)]
@@ -393,6 +370,8 @@ mod tests {
 
     #[test]
     fn a_command_is_one_word_whatever_is_in_it() {
+        assert_eq!(escaped("/usr/local/nvidia/lib:/x"), "/usr/local/nvidia/lib:/x");
+        assert_eq!(escaped("a $b \"c"), r#""a \$b \"c""#);
         assert_eq!(quoted("pip install ."), "'pip install .'");
         assert_eq!(quoted("echo 'a'; $(b)"), r"'echo '\''a'\''; $(b)'");
     }

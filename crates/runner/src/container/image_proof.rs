@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use isobench_schema::container::ContainerLimits;
 use serde::Deserialize;
 
-use super::image_build::{BuildImageError, Ended, ImageBuild, finish};
-use super::labels::labels;
+use super::image_build::{BuildImageError, ImageBuild, start};
+use super::init::Start;
 use super::tree_archive::{Packed, read};
-use super::{ContainerOptions, Daemon, Log};
+use super::watched::{self, Ended, Watched};
+use super::{ContainerOptions, Daemon};
 use crate::environment::{Entry, PrepareContext};
 
 /// Says where a module is found before anything of it runs, and imports it then.
@@ -51,25 +53,24 @@ pub(super) async fn prove(
 ) -> Result<Result<Proven, String>, BuildImageError> {
     let build = proof.build;
     let nonce = format!("isobench-{}-{}:", proof.marker, std::process::id());
-    let command = [build.python, "-B", "-c", IMPORT, build.module, &nonce].map(str::to_owned);
+    let command = [build.python, "-B", "-c", IMPORT, build.module, &nonce];
     let options = ContainerOptions {
         image: image.to_owned(),
-        command: command.to_vec(),
         limits: ContainerLimits { memory_bytes: build.memory_bytes, ..ContainerLimits::default() },
         in_memory: vec!["/tmp".into()],
-        labels: labels(proof.marker, proof.context.timeout),
-        log: Log::Kept,
         ..ContainerOptions::default()
     };
-    let container = daemon.create(&format!("isobench-{}-proof", proof.marker), &options).await?;
-    let found = look(daemon, &container, proof, &nonce).await;
+    let name = format!("isobench-{}-proof", proof.marker);
+    let container = watched::make(daemon, (proof.marker, &name), options, proof.context.timeout).await?;
+    let start = start(&command, daemon.image(image).await?.1);
+    let found = look(daemon, (&container, &start), proof, &nonce).await;
     daemon.remove(&container).await?;
     found
 }
 
 async fn look(
     daemon: &Daemon,
-    container: &str,
+    (container, start): (&str, &Start),
     proof: &Proof<'_>,
     nonce: &str,
 ) -> Result<Result<Proven, String>, BuildImageError> {
@@ -83,10 +84,12 @@ async fn look(
         Ok(files) => files,
         Err(why) => return Ok(Err(format!("in `{}` {why}", build.folder))),
     };
-    daemon.start(container).await?;
-    let ended = finish(daemon, container, proof.context, &|_| {}).await?;
-    let said = proof.context.scratch.join("container.log");
-    let said = std::fs::read(&said).map_err(BuildImageError::file(&said))?;
+    let Watched { ended, since } = watched::finish(daemon, container, start, proof.context, &|_| {}).await?;
+    if ended == Ended::Cancelled {
+        return Err(BuildImageError::Cancelled);
+    }
+    let log = proof.context.log;
+    let said = read_from(log, since).map_err(BuildImageError::file(log))?;
     let said = String::from_utf8_lossy(&said);
     // The first line is from before the module ran.
     let place = said.lines().find_map(|line| line.strip_prefix(nonce));
@@ -119,6 +122,15 @@ async fn look(
         return Ok(Err(why));
     }
     Ok(Ok(Proven { files, module: place }))
+}
+
+/// Returns what a log holds from a place on.
+fn read_from(log: &Path, since: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(log)?;
+    file.seek(SeekFrom::Start(since))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Copies a folder out of a container; none if it isn't there.

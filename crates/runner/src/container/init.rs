@@ -1,4 +1,4 @@
-//! The first process of an engine's container: this program, told over its standard input what to do.
+//! The first process of a container, of an engine or a build: this program, told over its standard input what to do.
 //!
 //! It waits for one line of JSON that says what to start, starts it, and ends when the engine has ended. When its standard
 //! input closes, whoever watched over the container is gone, however that ended; then, and after a deadline of its own, it
@@ -35,7 +35,7 @@ pub(super) const TOO_LATE: u8 = 124;
 /// The exit code when whoever watched over the container is gone.
 pub(super) const ALONE: u8 = 123;
 /// The beginning of the line that says why the engine can't be started.
-pub(super) const REFUSED_LINE: &str = "isobench: the engine can't be started: ";
+pub(super) const REFUSED_LINE: &str = "isobench: the program can't be started: ";
 /// Where a container sees its control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 /// What is added to a signal's number to make an exit code.

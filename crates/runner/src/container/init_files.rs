@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use super::init::ARGUMENT;
 use crate::host::process_table;
 
-/// Where the files are in a container.
-const FOLDER: &str = "/isobench";
+/// Where the files are in a container: in a folder that is always in memory, so that an image which is made of the container
+/// has no trace of them.
+const FOLDER: &str = "/dev/isobench";
 
 /// The files, and how the program is started with them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -100,14 +101,14 @@ mod tests {
         let inside: BTreeSet<_> = found.files.iter().map(|(_, inside)| file_name(inside)).collect();
         let expected = ["isobench", "ld-2.31.so", "ld-linux-x86-64.so.2", "libc-2.31.so", "libc.so.6"];
         assert_eq!(inside, expected.map(str::to_owned).into());
-        let command = ["/isobench/ld-2.31.so", "--library-path", "/isobench", "/isobench/isobench", ARGUMENT];
+        let command = ["/dev/isobench/ld-2.31.so", "--library-path", FOLDER, "/dev/isobench/isobench", ARGUMENT];
         assert_eq!(found.command, command);
     }
 
     #[test]
     fn a_program_that_is_linked_as_a_whole_needs_no_loader() {
         let found = InitFiles::with(Path::new("/usr/bin/isobench"), &["/usr/bin/isobench"].map(PathBuf::from).into());
-        assert_eq!(found.command, ["/isobench/isobench", ARGUMENT]);
+        assert_eq!(found.command, ["/dev/isobench/isobench", ARGUMENT]);
         assert_eq!(found.files.len(), 1);
     }
 }

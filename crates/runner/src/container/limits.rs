@@ -60,6 +60,11 @@ impl Groups {
     }
 }
 
+/// Returns the processors that this program may run on, as the kernel lists them.
+pub(super) fn own_processors() -> Option<String> {
+    field(&fs::read_to_string("/proc/self/status").ok()?, "Cpus_allowed_list").map(str::to_owned)
+}
+
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }

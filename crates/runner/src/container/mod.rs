@@ -3,6 +3,7 @@
 //! A daemon is asked for everything but the proof: what runs in a container is looked at from outside, by the files that
 //! this machine's kernel has of its processes.
 
+mod build;
 mod daemon;
 mod error;
 mod held;
@@ -21,10 +22,12 @@ mod proven;
 mod room;
 mod sweep;
 mod tree_archive;
+mod watched;
 mod work;
 
 use std::future::Future;
 
+pub(crate) use build::{BuildCommand, run_build};
 pub use daemon::Daemon;
 pub(crate) use daemon::with_cause;
 pub use error::ContainerError;
@@ -37,6 +40,7 @@ pub use options::{ContainerOptions, Devices, Input, Log, Network, RootFiles, Uli
 pub use proven::ProvenImage;
 pub use room::{DaemonDisk, NoRoom};
 pub use sweep::{Swept, sweep};
+pub(crate) use watched::Ended;
 pub use work::{ContainerState, Executed};
 
 /// Runs a question to a daemon to its end, from a thread that has no runtime.

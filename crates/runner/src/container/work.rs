@@ -242,17 +242,19 @@ impl Daemon {
         Ok(())
     }
 
-    /// Writes everything that a container writes to one file, until it ends, and once more then.
-    pub(super) async fn follow_whole(&self, id: &str, log: &Path) -> Result<(), ContainerError> {
+    /// Writes everything that a container writes to one file from a place on, until it ends, and once more then.
+    pub(super) async fn follow_whole(&self, id: &str, log: (&Path, u64)) -> Result<(), ContainerError> {
         while self.look(id).await?.running {
             self.read_whole(id, Reading::UntilItEnds, log).await?;
         }
         self.read_whole(id, Reading::SoFar, log).await
     }
 
-    async fn read_whole(&self, id: &str, reading: Reading, log: &Path) -> Result<(), ContainerError> {
-        let file = File::create(log).map_err(|source| self::file(&log.to_string_lossy(), source))?;
-        self.read_into(id, reading, &file, &file).await
+    async fn read_whole(&self, id: &str, reading: Reading, (log, since): (&Path, u64)) -> Result<(), ContainerError> {
+        let failed = |source| file(&log.to_string_lossy(), source);
+        let open = OpenOptions::new().create(true).append(true).open(log).map_err(failed)?;
+        open.set_len(since).map_err(failed)?;
+        self.read_into(id, reading, &open, &open).await
     }
 
     /// Writes a container's output from its beginning.

@@ -1,16 +1,19 @@
-//! Build commands, run in the tree one after the other.
+//! Build commands, run in the tree one after the other: on this machine, or each in a container of a toolkit image.
+
+mod in_container;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
+use isobench_schema::environment::Toolkit;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 
 use super::full::check_room;
 use super::venv::{Interpreter, VenvRecord};
 use super::{EnvironmentError, PrepareContext, Stop};
-use crate::command::{Ending, Environment, Invocation, RunCommandError, Watch, run};
+use crate::command::{Ending, Environment, Finished, Invocation, RunCommandError, Watch, run};
 
 /// Lines of a build's output that are kept as evidence.
 const EVIDENCE_LINES: usize = 20;
@@ -30,8 +33,12 @@ pub(super) struct Commands<'a> {
     pub(super) variables: &'a BTreeMap<String, String>,
     /// The folder that they are run in.
     pub(super) tree: &'a Path,
-    /// How many jobs may run at once, where somebody has reckoned it.
-    pub(super) jobs: Option<u32>,
+    /// Main memory that one job needs, in MiB: it bounds how many run at once.
+    pub(super) memory_per_job_mib: u32,
+    /// How many jobs may run at once.
+    pub(super) jobs: u32,
+    /// The container that they run in; this machine itself if absent.
+    pub(super) toolkit: Option<&'a Toolkit>,
 }
 
 /// Runs build commands one after the other, with the interpreter and the virtual environment that are given.
@@ -48,20 +55,40 @@ pub(super) fn run_all(
     let tmp = tempfile::tempdir_in(context.scratch).map_err(&write_error)?;
     let mut environment = context.environment(home.path(), tmp.path());
     environment.extend(REPRODUCIBLE.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())));
-    if let Some(jobs) = build.jobs {
-        let jobs = jobs.to_string();
-        environment.extend(JOBS.iter().map(|name| ((*name).to_owned(), jobs.clone().into())));
-        environment.insert("MAKEFLAGS".to_owned(), format!("-j{jobs}").into());
+    let jobs = build.jobs.to_string();
+    environment.extend(JOBS.iter().map(|name| ((*name).to_owned(), jobs.clone().into())));
+    environment.insert("MAKEFLAGS".to_owned(), format!("-j{jobs}").into());
+    if build.toolkit.is_some() {
+        // The image says where its programs are.
+        environment.remove("PATH");
     }
     if let Some(venv) = venv {
-        venv.add_to(&mut environment);
+        match build.toolkit {
+            None => venv.add_to(&mut environment),
+            Some(_) => drop(environment.insert("VIRTUAL_ENV".to_owned(), venv.place().into())),
+        }
     }
     environment.extend(build.variables.iter().map(|(name, value)| (name.clone(), value.into())));
+    let writes = [build.tree, home.path(), tmp.path()];
     for command in build.lists {
-        let filled = command.iter().map(|argument| fill(argument, build, python));
-        run_one(&filled.collect::<Vec<_>>(), build.tree, &environment, context)?;
+        let filled: Vec<OsString> = command.iter().map(|argument| fill(argument, build, python)).collect();
+        match build.toolkit {
+            None => run_one(&filled, build.tree, &environment, context)?,
+            Some(toolkit) => {
+                let inside = Inside { build, toolkit, environment: &environment, writes: &writes };
+                in_container::run_one(&filled, &inside, (python, venv), context)?;
+            }
+        }
     }
     Ok(())
+}
+
+/// What a build command in a container is run with.
+pub(super) struct Inside<'a> {
+    build: &'a Commands<'a>,
+    toolkit: &'a Toolkit,
+    environment: &'a Environment,
+    writes: &'a [&'a Path],
 }
 
 /// Replaces `{python}`, `{tree}` and `{jobs}`.
@@ -70,10 +97,7 @@ fn fill(argument: &str, build: &Commands<'_>, python: Option<&Interpreter>) -> O
     if let Some(python) = python {
         filled = filled.replace("{python}", &python.program.to_string_lossy());
     }
-    if let Some(jobs) = build.jobs {
-        filled = filled.replace("{jobs}", &jobs.to_string());
-    }
-    filled.into()
+    filled.replace("{jobs}", &build.jobs.to_string()).into()
 }
 
 fn run_one(
@@ -82,10 +106,7 @@ fn run_one(
     environment: &Environment,
     context: &PrepareContext<'_>,
 ) -> Result<(), Stop> {
-    let Some((program, arguments)) = command.split_first() else {
-        let message = "a build command is empty";
-        return Err(Failure::new(FailureStage::Build, FailureClass::BuildFailed, message).into());
-    };
+    let Some((program, arguments)) = command.split_first() else { return Err(empty().into()) };
     let invocation = Invocation::new(program, tree, environment.clone()).with(arguments);
     let deadline = Instant::now() + context.timeout;
     let watch = Watch { log: context.log, deadline, cancel: context.cancel };
@@ -93,16 +114,28 @@ fn run_one(
     let finished = match run(&invocation, &watch) {
         Ok(finished) => finished,
         Err(RunCommandError::Start { source, .. }) => {
-            let message = format!("the build program `{}` can't be started", program.display());
-            let line = EvidenceLine::new("spawn", None, &source.to_string());
-            let failure = Failure::new(FailureStage::Build, FailureClass::ToolMissing, message);
-            return Err(failure.with_evidence([line]).into());
+            return Err(not_started(&program.to_string_lossy(), &source.to_string()).into());
         }
         Err(error) => return Err(error.into()),
     };
     // What it has left running could change the tree after it was read, or disturb a measurement.
     context.end_strays()?;
-    check_room(&finished, &[tree, context.scratch])?;
+    check(&finished, (&shown, tree), context)
+}
+
+fn empty() -> Failure {
+    Failure::new(FailureStage::Build, FailureClass::BuildFailed, "a build command is empty")
+}
+
+fn not_started(program: &str, why: &str) -> Failure {
+    let message = format!("the build program `{program}` can't be started");
+    let line = EvidenceLine::new("spawn", None, why);
+    Failure::new(FailureStage::Build, FailureClass::ToolMissing, message).with_evidence([line])
+}
+
+/// Returns what the end of a build command means.
+fn check(finished: &Finished, (shown, tree): (&str, &Path), context: &PrepareContext<'_>) -> Result<(), Stop> {
+    check_room(finished, &[tree, context.scratch])?;
     let class = match finished.ending {
         Ending::Exited(0) => return Ok(()),
         Ending::Cancelled => {

@@ -129,6 +129,7 @@ impl TestRepository {
             python: Python::System,
             overlay: None,
             native: None,
+            toolkit: None,
             build: Vec::new(),
             build_environment: std::collections::BTreeMap::new(),
             python_path: vec![".".to_owned()],

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use isobench_schema::check::Check;
-use isobench_schema::environment::NativeBuild;
+use isobench_schema::environment::{NativeBuild, Toolkit};
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::format::Stored;
 use isobench_schema::ids::Digest;
@@ -37,6 +37,8 @@ use tree::NativeTree;
 
 /// The files that a build made, in its folder.
 const FILES: &str = "files";
+/// The name that an image of tools has among tools.
+const TOOLKIT: &str = "image";
 /// What its commands printed, in its folder.
 const LOG: &str = "build.log";
 
@@ -58,9 +60,16 @@ pub struct NativeNote {
 
 impl NativeNote {
     /// Returns whether a build today would be made with the same tools.
-    pub(super) fn is_of_these_tools(&self) -> bool {
-        self.tools == tools::present()
+    pub(super) fn is_of_these_tools(&self, toolkit: Option<&Toolkit>) -> bool {
+        self.tools == tools_of(toolkit)
     }
+}
+
+/// Returns what a native build is made with: the tools of this machine, or the image that holds others.
+fn tools_of(toolkit: Option<&Toolkit>) -> BTreeMap<String, String> {
+    let Some(toolkit) = toolkit else { return tools::present() };
+    let network = if toolkit.network { ", with a network" } else { "" };
+    BTreeMap::from([(TOOLKIT.to_owned(), format!("{}{network}", toolkit.image.id))])
 }
 
 /// A native build in the cache.
@@ -105,13 +114,13 @@ pub(super) fn check_patch(native: &NativeBuild, patched: &BTreeSet<PathBuf>) -> 
 
 /// Takes the build of the native tree that `source` holds from the cache, or makes it there.
 pub(super) fn ensure(
-    native: &NativeBuild,
+    (native, toolkit): (&NativeBuild, Option<&Toolkit>),
     source: &Path,
     with: (Option<&Interpreter>, Option<&VenvRecord>),
     context: &PrepareContext<'_>,
 ) -> Result<Native, Stop> {
     let tree = NativeTree::read(source, &native.paths)?;
-    let (tools, digest) = (tools::present(), tree.digest()?);
+    let (tools, digest) = (tools_of(toolkit), tree.digest()?);
     let (python, venv) = with;
     let key = Digest::of_json(&serde_json::json!({
         "tree": digest,
@@ -135,7 +144,7 @@ pub(super) fn ensure(
     } else {
         discard(&folder)?;
         let record = NativeRecord { key, tree: digest, tools, jobs: 0, seconds: 0, files: BTreeMap::new() };
-        let making = Making { native, source, tree: &tree, folder: &folder, with };
+        let making = Making { native, toolkit, source, tree: &tree, folder: &folder, with };
         let made = making.make(record, context);
         if made.is_err() {
             discard(&folder)?;
@@ -182,6 +191,7 @@ fn note(folder: &Path, record: &NativeRecord, context: &PrepareContext<'_>) -> R
 /// A build that is to be made.
 struct Making<'a> {
     native: &'a NativeBuild,
+    toolkit: Option<&'a Toolkit>,
     source: &'a Path,
     tree: &'a NativeTree,
     folder: &'a Path,
@@ -201,8 +211,14 @@ impl Making<'_> {
         record.jobs = tools::jobs(native.memory_per_job_mib);
         let logged = fs::metadata(context.log).map_or(0, |metadata| metadata.len());
         let (started, begun) = (SystemTime::now(), Instant::now());
-        let commands =
-            Commands { lists: &native.commands, variables: &native.environment, tree: &place, jobs: Some(record.jobs) };
+        let commands = Commands {
+            lists: &native.commands,
+            variables: &native.environment,
+            tree: &place,
+            memory_per_job_mib: native.memory_per_job_mib,
+            jobs: record.jobs,
+            toolkit: self.toolkit,
+        };
         build::run_all(&commands, self.with, context)?;
         let made = produced::prove(&place, &native.outputs, started)?;
         record.seconds = begun.elapsed().as_secs();

@@ -125,7 +125,10 @@ fn try_prepare(spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<P
     // The interpreter may have been replaced since; and a run that was killed never looked at the tree again.
     let is_whole = |manifest: &Manifest| scan_again(&tree, &manifest.files).is_ok_and(|files| files == manifest.files);
     // So may the compiler; arms that share native files must have them from one build.
-    let is_current = |manifest: &Manifest| manifest.native_build.as_ref().is_none_or(NativeNote::is_of_these_tools);
+    let is_current = |manifest: &Manifest| {
+        let is_of_these = |note: &NativeNote| note.is_of_these_tools(spec.toolkit.as_ref());
+        manifest.native_build.as_ref().is_none_or(is_of_these)
+    };
     let fits = |manifest: &Manifest| {
         manifest.venv == base.venv && manifest.image == base.image && is_current(manifest) && is_whole(manifest)
     };
@@ -222,7 +225,7 @@ fn make(
         None => None,
         Some(native) => {
             native::check_patch(native, &patched)?;
-            let built = native::ensure(native, &source, (python, venv), context)?;
+            let built = native::ensure((native, spec.toolkit.as_ref()), &source, (python, venv), context)?;
             built.lay(&tree)?;
             Some(built)
         }
@@ -231,7 +234,14 @@ fn make(
     if spec.overlay.is_some() {
         remove_tree(&source).map_err(EnvironmentError::write(&source))?;
     }
-    let commands = Commands { lists: &spec.build, variables: &spec.build_environment, tree: &tree, jobs: None };
+    let commands = Commands {
+        lists: &spec.build,
+        variables: &spec.build_environment,
+        tree: &tree,
+        memory_per_job_mib: native::tools::MEMORY_PER_JOB_MIB,
+        jobs: native::tools::jobs(native::tools::MEMORY_PER_JOB_MIB),
+        toolkit: spec.toolkit.as_ref(),
+    };
     build::run_all(&commands, (python, venv), context)?;
     let files = scan(&tree)?;
     if let Some(native) = &native {

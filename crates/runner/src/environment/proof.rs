@@ -96,6 +96,7 @@ fn try_prove(prepared: &Prepared, spec: &EnvironmentSpec, context: &PrepareConte
         changed: manifest.changed.clone(),
         native: manifest.native(),
         native_build: manifest.native_build.as_ref().map(|native| native.key.clone()),
+        toolkit: spec.toolkit.as_ref().map(|toolkit| toolkit.image.clone()),
         packages: prepared.packages().to_vec(),
         ..StaticProof::default()
     };

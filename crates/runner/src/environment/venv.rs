@@ -60,13 +60,18 @@ impl Stored for VenvRecord {
 impl VenvRecord {
     /// Adds what a process in the virtual environment gets when it is activated.
     pub(super) fn add_to(&self, environment: &mut Environment) {
-        let Some(programs) = self.program.parent() else { return };
+        let Some(programs) = self.programs() else { return };
         let old = environment.get("PATH").cloned().unwrap_or_default();
         let folders = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&old));
         if let Ok(path) = std::env::join_paths(folders) {
             environment.insert("PATH".to_owned(), path);
         }
         environment.insert("VIRTUAL_ENV".to_owned(), self.place().into());
+    }
+
+    /// Returns the folder of its programs.
+    pub(super) fn programs(&self) -> Option<&Path> {
+        self.program.parent()
     }
 
     /// Returns whether none of its files was changed, added or removed since it was made.
@@ -81,7 +86,7 @@ impl VenvRecord {
         self.native.get(&name).map(|file| &file.sha256)
     }
 
-    fn place(&self) -> PathBuf {
+    pub(super) fn place(&self) -> PathBuf {
         self.folder.join("venv")
     }
 }

@@ -56,6 +56,9 @@ pub(super) fn key(context: &LaunchContext<'_>, packages: &[String]) -> Comparabi
             key.insert(KeyField::Recipes, digest(Digest::of_json(&(packages, recipes, applied))));
         }
     }
+    if let Some(toolkit) = &context.planned.environment.toolkit {
+        key.insert(KeyField::Toolkit, toolkit.image.id.clone());
+    }
     if !devices.is_empty() {
         key.insert(KeyField::Device, devices.join(", "));
         key.insert(KeyField::Driver, drivers.join(", "));

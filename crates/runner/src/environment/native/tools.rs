@@ -10,6 +10,12 @@ use crate::command::find_program;
 
 /// Programs whose replacement may change what a build makes.
 const TOOLS: &[&str] = &["c++", "cargo", "cc", "clang", "cmake", "g++", "gcc", "ld", "make", "ninja", "nvcc", "rustc"];
+/// What one job of a build is held to need, in MiB, where nobody has said it: what a compiler of CUDA takes for a large file.
+pub(crate) const MEMORY_PER_JOB_MIB: u32 = 4096;
+/// The part of the memory that is free which a build in a container may take, in sixteenths: the rest is for this program, the
+/// daemon and the files that are written.
+const SIXTEENTHS: u64 = 15;
+
 /// Where a control group says how much memory it has and uses.
 const GROUP_LIMIT: &str = "/sys/fs/cgroup/memory.max";
 const GROUP_USE: &str = "/sys/fs/cgroup/memory.current";
@@ -29,6 +35,12 @@ pub(super) fn present() -> BTreeMap<String, String> {
 pub(crate) fn jobs(memory_per_job_mib: u32) -> u32 {
     let processors = std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1));
     of_memory(processors, free_bytes(), memory_per_job_mib)
+}
+
+/// Returns the most bytes of memory that a build in a container may take now; at least what one job needs.
+pub(crate) fn bound(memory_per_job_mib: u32) -> Option<u64> {
+    let one = u64::from(memory_per_job_mib.max(1)) * 1024 * 1024;
+    free_bytes().map(|free| (free / 16 * SIXTEENTHS).max(one))
 }
 
 fn of_memory(processors: u32, free_bytes: Option<u64>, memory_per_job_mib: u32) -> u32 {
