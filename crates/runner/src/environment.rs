@@ -17,6 +17,7 @@ mod known;
 pub(crate) mod lock;
 mod manifest;
 pub(crate) mod native;
+mod orphans;
 mod overlay;
 mod prepare;
 mod prove_again;

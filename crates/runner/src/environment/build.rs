@@ -5,17 +5,16 @@ mod in_container;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use isobench_schema::environment::Toolkit;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 
 use super::full::check_room;
+use super::orphans;
 use super::venv::{Interpreter, VenvRecord};
 use super::{EnvironmentError, PrepareContext, Stop};
 use crate::command::{Ending, Environment, Finished, Invocation, RunCommandError, Watch, run};
-use crate::host::process_table;
-use crate::host::reaper::names;
 
 /// Lines of a build's output that are kept as evidence.
 const EVIDENCE_LINES: usize = 20;
@@ -23,13 +22,6 @@ const EVIDENCE_LINES: usize = 20;
 /// What every build gets, so that equal trees are built into equal files as far as the tools follow it.
 const REPRODUCIBLE: &[(&str, &str)] =
     &[("SOURCE_DATE_EPOCH", "315532800"), ("PYTHONHASHSEED", "0"), ("PYTHONDONTWRITEBYTECODE", "1")];
-
-/// The variable by which the processes of a build are known: it holds the folder that they build in.
-const BUILD_MARKER: &str = "ISOBENCH_BUILD";
-/// How long the killed may take to be gone.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked meanwhile.
-const STEP: Duration = Duration::from_millis(10);
 
 /// Where build tools look for how many jobs they may run.
 const JOBS: &[&str] = &["MAX_JOBS", "CMAKE_BUILD_PARALLEL_LEVEL", "CARGO_BUILD_JOBS"];
@@ -78,8 +70,7 @@ pub(super) fn run_all(
         }
     }
     environment.extend(build.variables.iter().map(|(name, value)| (name.clone(), value.into())));
-    environment.insert(BUILD_MARKER.to_owned(), build.tree.into());
-    end_earlier(build.tree)?;
+    orphans::mark(&mut environment, build.tree);
     let writes = [build.tree, home.path(), tmp.path()];
     for command in build.lists {
         let filled: Vec<OsString> = command.iter().map(|argument| fill(argument, build, python)).collect();
@@ -92,25 +83,6 @@ pub(super) fn run_all(
         }
     }
     Ok(())
-}
-
-/// Ends what is left of an earlier build in the same folder, whose coordinator was killed: it would write into this one's.
-fn end_earlier(tree: &Path) -> Result<(), Stop> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let left = process_table::marked_by(BUILD_MARKER, tree.as_os_str());
-        let Some(first) = left.first() else { return Ok(()) };
-        if Instant::now() > deadline {
-            let message = format!("{} of an earlier build in the same folder can't be ended", first.command);
-            let line = EvidenceLine::new("host", None, &names(&left).join(", "));
-            let failure = Failure::new(FailureStage::Build, FailureClass::HostError, message);
-            return Err(failure.with_evidence([line]).into());
-        }
-        for process in &left {
-            process_table::kill(process);
-        }
-        std::thread::sleep(STEP);
-    }
 }
 
 /// What a build command in a container is run with.
@@ -177,39 +149,4 @@ fn check(finished: &Finished, (shown, tree): (&str, &Path), context: &PrepareCon
     };
     let failure = Failure::new(FailureStage::Build, class, format!("the build command `{shown}` {}", finished.ending));
     Err(failure.with_evidence(finished.tail.evidence(&context.log_name(), EVIDENCE_LINES)).into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::environment::fixture::Place;
-
-    #[test]
-    fn what_an_earlier_build_left_running_in_the_folder_is_ended_before_the_next_begins() {
-        let place = Place::new();
-        let tree = place.path("tree");
-        std::fs::create_dir(&tree).unwrap();
-        let mut shell = std::process::Command::new("sh");
-        // As a build whose coordinator was killed: it would write into the next one's folder.
-        let shell = shell.args(["-c", "sleep 30; echo late > late"]).current_dir(&tree).env(BUILD_MARKER, &tree);
-        let mut orphan = shell.spawn().unwrap();
-        let other = std::process::Command::new("sleep").arg("30").env(BUILD_MARKER, place.path("other")).spawn();
-        let mut other = other.unwrap();
-        let lists = [["sh", "-c", "echo made > made; test -n \"$ISOBENCH_BUILD\""].map(str::to_owned).to_vec()];
-        let variables = BTreeMap::new();
-        let build = Commands {
-            lists: &lists,
-            variables: &variables,
-            tree: &tree,
-            memory_per_job_mib: 1,
-            jobs: 1,
-            toolkit: None,
-        };
-        run_all(&build, (None, None), &place.context()).unwrap();
-        assert!(!orphan.wait().unwrap().success());
-        assert!(tree.join("made").exists() && !tree.join("late").exists());
-        assert!(other.try_wait().unwrap().is_none(), "a build elsewhere goes on");
-        other.kill().unwrap();
-        other.wait().unwrap();
-    }
 }

@@ -14,6 +14,7 @@ use isobench_schema::ids::EnvironmentId;
 use super::lock::FolderLock;
 use super::manifest::Manifest;
 use super::native;
+use super::orphans;
 use super::remove::discard;
 use super::{EnvironmentError, PrepareContext, Prepared, Stop};
 
@@ -40,9 +41,11 @@ impl CacheEntry {
     }
 
     /// Returns the entry's folder, emptied of what a crash may have left.
-    pub(super) fn start_anew(&self) -> Result<(), EnvironmentError> {
+    pub(super) fn start_anew(&self) -> Result<(), Stop> {
+        orphans::end_below(&self.folder)?;
         discard(&self.folder)?;
-        std::fs::create_dir_all(&self.folder).map_err(EnvironmentError::write(&self.folder))
+        std::fs::create_dir_all(&self.folder).map_err(EnvironmentError::write(&self.folder))?;
+        Ok(())
     }
 
     /// Makes the entry whole.

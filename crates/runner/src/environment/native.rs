@@ -27,6 +27,7 @@ use super::build::{self, Commands};
 use super::cache::{read_record, write_record};
 use super::lock::FolderLock;
 use super::manifest::{Entry, scan, scan_again};
+use super::orphans;
 use super::overlay::is_compiled;
 use super::remove::{discard, remove_tree};
 use super::safe_path::to_text;
@@ -142,6 +143,7 @@ pub(super) fn ensure(
         note(&folder, &record, context)?;
         record
     } else {
+        orphans::end_below(&folder)?;
         discard(&folder)?;
         let record = NativeRecord { key, tree: digest, tools, jobs: 0, seconds: 0, files: BTreeMap::new() };
         let making = Making { native, toolkit, source, tree: &tree, folder: &folder, with };

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cache::{read_record, write_record};
 use super::lock::FolderLock;
+use super::orphans;
 use super::remove::discard;
 use super::safe_path::to_text;
 use super::{EnvironmentError, PrepareContext, Stop, sync};
@@ -105,6 +106,7 @@ pub(super) fn ensure(venv: &Venv, context: &PrepareContext<'_>) -> Result<(Inter
     let record = if let Some(record) = known {
         record
     } else {
+        orphans::end_below(&folder)?;
         discard(&folder)?;
         std::fs::create_dir_all(&folder).map_err(EnvironmentError::write(&folder))?;
         let locked = context.cache.join("locks").join(key.as_str()).with_extension("txt");

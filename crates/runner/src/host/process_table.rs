@@ -78,18 +78,18 @@ pub fn descendants(root: u32) -> Vec<ProcessInfo> {
 
 /// Returns the processes of this user, other than this one, whose environment has [`RUN_MARKER`] set to `run`.
 pub fn marked(run: &str) -> Vec<ProcessInfo> {
-    marked_by(RUN_MARKER, std::ffi::OsStr::new(run))
+    marked_by(RUN_MARKER, |value| value == run)
 }
 
-/// Returns the processes of this user, other than this one, whose environment has a variable set to `value`.
-pub fn marked_by(variable: &str, value: &std::ffi::OsStr) -> Vec<ProcessInfo> {
+/// Returns the processes of this user, other than this one, whose environment has a variable with a value that is meant.
+pub fn marked_by(variable: &str, is_meant: impl Fn(&std::ffi::OsStr) -> bool) -> Vec<ProcessInfo> {
     let Ok(all) = all_processes() else { return Vec::new() };
     let this = std::process::id();
     let mut found = Vec::new();
     for process in all.flatten() {
         let is_marked = process
             .environ()
-            .is_ok_and(|variables| variables.get(std::ffi::OsStr::new(variable)).is_some_and(|found| found == value));
+            .is_ok_and(|variables| variables.get(std::ffi::OsStr::new(variable)).is_some_and(|value| is_meant(value)));
         if is_marked {
             found.extend(info(&process).filter(|found| found.pid != this && !found.zombie));
         }

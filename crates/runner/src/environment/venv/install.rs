@@ -10,6 +10,7 @@ use isobench_schema::failure::{Failure, FailureClass, FailureStage};
 use isobench_schema::ids::Digest;
 
 use super::super::full::check_room;
+use super::super::orphans;
 use super::super::{EnvironmentError, PrepareContext, Stop};
 use super::Interpreter;
 use crate::command::{Ending, Environment, Invocation, Watch, find_program, pass_package_variables, run};
@@ -65,7 +66,8 @@ pub(super) fn install(
     }
     let write_error = EnvironmentError::write(context.scratch);
     let scratch = tempfile::tempdir_in(context.scratch).map_err(write_error)?;
-    let installer = Installer { environment: environment(scratch.path(), context), scratch: scratch.path(), context };
+    let installer =
+        Installer { environment: environment(scratch.path(), place, context), scratch: scratch.path(), context };
     installer.make_venv(base, place, uv.as_deref(), if has_packages { Pip::Wanted } else { Pip::Unwanted })?;
     let python = place.join("bin/python");
     let lock = match uv.as_deref().filter(|_| !venv.requirements.is_empty()) {
@@ -110,9 +112,10 @@ fn check_requirement(requirement: &str) -> Result<(), Failure> {
     Err(Failure::new(FailureStage::Dataset, FailureClass::PackageInstallFailed, message))
 }
 
-fn environment(scratch: &Path, context: &PrepareContext<'_>) -> Environment {
+fn environment(scratch: &Path, place: &Path, context: &PrepareContext<'_>) -> Environment {
     let mut environment = context.environment(scratch, scratch);
     pass_package_variables(&mut environment);
+    orphans::mark(&mut environment, place);
     for (name, folder) in [("UV_CACHE_DIR", "uv"), ("PIP_CACHE_DIR", "pip")] {
         environment.entry(name.to_owned()).or_insert_with(|| context.cache.join("packages").join(folder).into());
     }
