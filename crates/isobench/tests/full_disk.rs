@@ -15,10 +15,11 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use isobench_schema::outcome::Outcome;
-use isobench_testkit::{FakeImage, FakeRegistry, FakeWheel, RegistrySettings};
-use support::{Finished, Place, complete_launches};
+use isobench_testkit::{FakeImage, FakeRegistry, FakeWheel, RegistryFault, RegistrySettings};
+use support::{Finished, Place, Running, complete_launches, wait_until};
 
 /// Names the small file system to a test that runs again inside the mount namespace.
 const DISK: &str = "ISOBENCH_TEST_DISK";
@@ -59,12 +60,17 @@ fn fill(disk: &Path, left: usize) -> PathBuf {
     filler
 }
 
-/// Runs the command with its cache on the small disk.
-fn isobench(place: &Place, disk: &Path, arguments: &[&str]) -> Finished {
+/// Returns the command with its cache on the small disk.
+fn command(place: &Place, disk: &Path, arguments: &[&str]) -> Command {
     let mut command = place.isobench(arguments);
     command.env("ISOBENCH_CACHE", disk.join("cache")).env("XDG_CACHE_HOME", disk.join("cache"));
     command.env("ISOBENCH_DISK_FLOOR", "0").env("DOCKER_CONFIG", place.path("docker"));
-    Finished::of(&mut command)
+    command
+}
+
+/// Runs the command with its cache on the small disk.
+fn isobench(place: &Place, disk: &Path, arguments: &[&str]) -> Finished {
+    Finished::of(&mut command(place, disk, arguments))
 }
 
 /// Checks that a run was stopped by the full disk, and says where and what to do.
@@ -94,13 +100,22 @@ fn a_pull_that_fills_the_disk_loses_the_blob_that_did_not_fit() {
     let Some(disk) = small_disk("a_pull_that_fills_the_disk_loses_the_blob_that_did_not_fit", "4m") else { return };
     let place = Place::new();
     fs::create_dir(place.path("docker")).unwrap();
-    let registry = FakeRegistry::start(RegistrySettings::default());
-    registry.add("a", &FakeImage::new(&[b"lower", &vec![5; 2_000_000]]));
+    let image = FakeImage::new(&[b"lower", &vec![5; 24_000]]);
+    let at = format!("/blobs/{}", image.layer_digest(1).unwrap());
+    let slow = RegistryFault::Slow { at, gap: Duration::from_micros(100) };
+    let registry = FakeRegistry::start(RegistrySettings { faults: vec![slow], ..RegistrySettings::default() });
+    registry.add("a", &image);
     let out = disk.join("image");
-    let filler = fill(&disk, 1_000_000);
     let arguments =
         ["images", "pull", &format!("{}:a", registry.repository()), "--out", out.to_str().unwrap(), "--json"];
-    let stopped = isobench(&place, &disk, &arguments);
+    // There is room for it when it begins, and somebody else takes that meanwhile.
+    let pull = Running::start(&mut command(&place, &disk, &arguments));
+    wait_until("the upper layer is on its way", || {
+        let blobs = fs::read_dir(out.join("blobs/sha256")).into_iter().flatten().flatten();
+        blobs.filter(|entry| entry.metadata().is_ok_and(|found| found.len() > 0)).count() == 3
+    });
+    let filler = fill(&disk, 0);
+    let stopped = pull.finish();
     assert_eq!(stopped.code, Some(MACHINE), "{stopped:?}");
     stopped.says(&[out.to_str().unwrap(), "free some room"]);
     let blobs: Vec<_> =

@@ -292,7 +292,9 @@ fn a_sweep_that_is_interrupted_says_so_and_leaves_the_cut_level_out() {
     let result: Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
     let sweep = &result["sweep"];
     assert_eq!((&result["validity"], &sweep["end"]), (&"interrupted".into(), &"stopped".into()), "{sweep:#}");
-    assert_eq!((sweep["steps"].as_array().unwrap().len(), &sweep["highest_sustained"]), (1, &2.0.into()));
+    assert_eq!(sweep["steps"].as_array().unwrap().len(), 1, "{sweep:#}");
+    // On a busy machine the whole level may be none that was sustained; the one that was cut is never named.
+    assert!([2.0.into(), Value::Null].contains(&sweep["highest_sustained"]), "{sweep:#}");
 }
 
 #[test]
