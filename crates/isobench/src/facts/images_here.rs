@@ -3,7 +3,7 @@
 use isobench_plan::dataset::Dataset;
 use isobench_plan::planner::PlanOptions;
 use isobench_plan::toolkit::images_needed;
-use isobench_runner::container::{Daemon, ask};
+use isobench_runner::container::{Daemon, ask, with_login};
 use isobench_schema::facts::{Facts, FoundImage};
 
 use crate::container_args::next_step;
@@ -29,7 +29,7 @@ pub(crate) fn gather_images(
         })?;
         let found = match found {
             Ok(image) => FoundImage::Found { image },
-            Err(reason) => FoundImage::Missing { reason },
+            Err(reason) => FoundImage::Missing { reason: with_login(&name, reason) },
         };
         facts.environment_images.insert(name, found);
     }

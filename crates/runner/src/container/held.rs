@@ -147,7 +147,7 @@ impl Daemon {
     }
 }
 
-fn revealed(credentials: &Credentials, registry: &str) -> DockerCredentials {
+pub(super) fn revealed(credentials: &Credentials, registry: &str) -> DockerCredentials {
     let mut shown = DockerCredentials { serveraddress: Some(registry.to_owned()), ..DockerCredentials::default() };
     match credentials {
         Credentials::Password { user, password } => {

@@ -5,16 +5,19 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bollard::auth::DockerCredentials;
 use bollard::query_parameters::{CreateImageOptions, LogsOptions};
 use futures_util::StreamExt as _;
 
 use isobench_schema::container::ImageFacts;
 
 use super::daemon::with_cause;
+use super::held::revealed;
 use super::labels::labels;
 use super::options::Log;
 use super::work::{Said, check_name, write_chunk};
 use super::{ContainerError, ContainerOptions, Daemon, Executed};
+use crate::images::{DockerConfig, parse_reference};
 
 /// How many containers this process has made for questions.
 static MADE: AtomicU64 = AtomicU64::new(0);
@@ -67,15 +70,17 @@ impl Daemon {
         }
     }
 
-    /// Fetches an image from its registry.
+    /// Fetches an image from its registry, with the credentials that Docker's configuration has for that.
     ///
     /// # Errors
     /// Returns an error if the daemon can't, with its words.
     pub async fn pull(&self, name: &str) -> Result<(), ContainerError> {
         check_name(name)?;
         let what = || format!("pull the image `{name}`");
+        let refused = |message| ContainerError::Refused { what: what(), status: 401, message };
+        let shown = credentials(name).map_err(refused)?;
         let options = CreateImageOptions { from_image: Some(name.to_owned()), ..CreateImageOptions::default() };
-        let steps = self.docker.create_image(Some(options), None, None);
+        let steps = self.docker.create_image(Some(options), None, shown);
         tokio::pin!(steps);
         while let Some(step) = steps.next().await {
             let step = step.map_err(ContainerError::asked(what()))?;
@@ -147,4 +152,14 @@ impl Daemon {
         }
         Ok((stdout.0, stderr.0))
     }
+}
+
+/// Returns what Docker's configuration has for the registry of an image, or why it can't be told.
+fn credentials(name: &str) -> Result<Option<DockerCredentials>, String> {
+    // A name that only the daemon understands is left to it.
+    let Ok((repository, _)) = parse_reference(name) else { return Ok(None) };
+    let config = DockerConfig::load(|name| std::env::var(name).ok()).map_err(|error| with_cause(&error))?;
+    let Some(config) = config else { return Ok(None) };
+    let found = config.credentials(repository.registry()).map_err(|error| with_cause(&error))?;
+    Ok(found.map(|found| revealed(&found, repository.registry())))
 }
