@@ -31,7 +31,7 @@ use isobench_schema::verdict::{Contrast, Judgement};
 use isobench_testkit::{DockerRegistry, FakeWheel};
 use rustix::process::Signal;
 use support::compiler_image::COMPILER;
-use support::daemons::{SYSTEM_PATH, TestDaemon};
+use support::daemons::{IMAGE, SYSTEM_PATH, TestDaemon};
 use support::{Finished, Place, Running, complete_launches, events, wait_until};
 
 /// The native file that only images and the release have: what a build of the engine would leave.
@@ -122,6 +122,7 @@ fn files_are_built_in_containers_of_a_real_podman() {
         assert_eq!(live.container.unwrap().daemon.engine, "podman");
         assert!(live.mapped.keys().any(|path| path.ends_with(BUILT)), "{:?}", live.mapped);
     }
+    an_image_without_a_compiler_is_told(&ladder);
     a_killed_build_ends_and_is_made_again(&ladder);
     an_image_is_built_with_a_compiler_in_it(&ladder);
     assert_eq!(daemon.docker_says(&["ps", "--all", "--quiet"]), "");
@@ -352,6 +353,25 @@ fn another_commit_under_the_name_is_refused(ladder: &Ladder<'_>, names: &[String
     assert!(failure.evidence[0].text.starts_with("another file in the image: "), "{failure:?}");
 }
 
+fn failures(ladder: &Ladder<'_>, run: &str) -> Vec<FailureClass> {
+    let failed = |record: LaunchRecord| match record.outcome {
+        Outcome::Failed { failure } => Some(failure.class),
+        Outcome::Measured | Outcome::Interrupted => None,
+    };
+    complete_launches(&ladder.place.path(run)).into_iter().filter_map(failed).collect()
+}
+
+/// An image without a compiler can run the engine, and can't build it.
+fn an_image_without_a_compiler_is_told(ladder: &Ladder<'_>) {
+    ladder.daemon.make_image();
+    let arguments = ["run", "ladder", "--out", "without", "--isolation", "container", "--image", IMAGE];
+    let arms = ["--task", "built", "--arm", "baseline", "--arm", "human", "--set", "design.blocks=1"];
+    let finished = Finished::of(&mut ladder.command(&[&arguments[..], &arms[..]].concat()));
+    assert_eq!(finished.code, Some(100), "{finished:?}");
+    let said = fs::read_to_string(ladder.place.path("without/events.jsonl")).unwrap();
+    assert!(said.contains("tool-missing") && said.contains("the build program `mkdir` can't be started"), "{said}");
+}
+
 /// A command that is killed takes its build along, and what that had made isn't believed.
 fn a_killed_build_ends_and_is_made_again(ladder: &Ladder<'_>) {
     let task = ladder.place.path("ladder/built/dataset/task.toml");
@@ -372,6 +392,13 @@ fn a_killed_build_ends_and_is_made_again(ladder: &Ladder<'_>) {
     wait_until("the build has followed", || ladder.daemon.docker_says(&["ps", "--quiet"]).is_empty());
     assert_eq!(ladder.daemon.docker_says(&["ps", "--all", "--quiet"]).lines().count(), 1);
     assert!(folders().any(|folder| folder.join(format!("tree/{BUILT}")).exists()), "it has left its file");
+
+    // The same build with a deadline is killed at it, and its arm has failed.
+    let late = [&arms[..], &["--set", "environment.native.timeout-s=2"]].concat();
+    let finished = ladder.run("late", &late);
+    assert_eq!(finished.code, Some(100), "{finished:?}");
+    assert_eq!(failures(ladder, "late"), [FailureClass::BuildTimeout; 2]);
+    assert_eq!(ladder.daemon.docker_says(&["ps", "--all", "--quiet"]), "");
 
     // The build is another one without its sleep, and what the killed one left of a container is swept before it.
     fs::write(&task, text.replace(first, &format!("{first} [\"touch\", \"begun\"],"))).unwrap();
