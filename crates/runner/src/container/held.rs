@@ -118,6 +118,28 @@ impl Daemon {
         Ok(ImageRemoved::Gone)
     }
 
+    /// Takes a name by digest from an image, which goes with its last one, unless something needs it.
+    ///
+    /// # Errors
+    /// Returns an error if the daemon refuses for another reason or doesn't answer.
+    pub(crate) async fn release_image(&self, reference: &str) -> Result<ImageRemoved, ContainerError> {
+        let options = RemoveImageOptions { force: false, noprune: false, platforms: None };
+        let removed = self.docker.remove_image(reference, Some(options), None).await;
+        match removed.map_err(ContainerError::asked(format!("remove the image `{reference}`"))) {
+            Ok(_) => Ok(ImageRemoved::Gone),
+            Err(error) if error.is_not_found() => Ok(ImageRemoved::Gone),
+            Err(ContainerError::Refused { status: 409, .. }) => Ok(ImageRemoved::Used),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns what an image takes with all its layers, in bytes.
+    pub(crate) async fn image_bytes(&self, name: &str) -> Result<u64, ContainerError> {
+        let found = self.docker.inspect_image(name).await;
+        let found = found.map_err(ContainerError::asked(format!("show the image `{name}`")))?;
+        Ok(found.size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0))
+    }
+
     /// Sends an image to the registry that its name is of. What stands there then is to be asked of the registry itself.
     ///
     /// # Errors
@@ -147,7 +169,7 @@ impl Daemon {
     }
 }
 
-fn revealed(credentials: &Credentials, registry: &str) -> DockerCredentials {
+pub(super) fn revealed(credentials: &Credentials, registry: &str) -> DockerCredentials {
     let mut shown = DockerCredentials { serveraddress: Some(registry.to_owned()), ..DockerCredentials::default() };
     match credentials {
         Credentials::Password { user, password } => {
