@@ -3,6 +3,8 @@
 
 pub(crate) mod record;
 mod room;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

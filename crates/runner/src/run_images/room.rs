@@ -77,7 +77,7 @@ impl ImageRoom<'_> {
 
     /// Returns what can go from the disk, in this order: what nobody needs any more, then what shares nothing with the image
     /// that is to come; each the least recently used first.
-    fn candidates(&self) -> Result<Vec<CachedEntry>, EnvironmentError> {
+    pub(super) fn candidates(&self) -> Result<Vec<CachedEntry>, EnvironmentError> {
         let mut entries = cache_entries::by_last_use(self.cache).map_err(EnvironmentError::read(self.cache))?;
         let device = |place: &Path| place.metadata().ok().map(|data| data.dev());
         let (here, cache) = (device(self.root), device(self.cache));
