@@ -157,6 +157,9 @@ pub(crate) fn next_step(error: &ContainerError) -> &'static str {
         ContainerError::Refused { status: 404, .. } => {
             "pull or load the image on this machine, and look with `docker images`"
         }
+        ContainerError::Credentials { .. } => {
+            "mend Docker's configuration, or set DOCKER_CONFIG to a folder without one to ask as nobody"
+        }
         ContainerError::OtherImage { .. } => "pull the planned image by its digest, or make the plan again",
         ContainerError::Refused { .. }
         | ContainerError::Unanswered { .. }

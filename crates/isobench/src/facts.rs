@@ -21,7 +21,7 @@ use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::terminal::Terminal;
 
 pub(crate) use commits::Clones;
-pub(crate) use images_here::gather_images;
+pub(crate) use images_here::{gather_images, image_disk_mib};
 
 /// How long one git command may take; a large repository that is mirrored for the first time is the longest.
 const PATIENCE: Duration = Duration::from_secs(3600);

@@ -3,6 +3,7 @@
 mod args;
 mod causes;
 mod commands;
+mod commit_args;
 mod container_args;
 mod coordinator;
 mod dataset_files;

@@ -5,6 +5,7 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use isobench_runner::images::{HUB, Repository};
@@ -21,6 +22,9 @@ const ROWS: &str = r#"{"project": "vllm", "commit": "015069b01741e9ecb9e604c7fe8
 {"project": "vllm", "commit": "22d33bac", "subject": "two", "perf_command": "x"}
 "#;
 const FIRST: &str = "015069b01741e9ecb9e604c7fe87fbdfc306ebe5";
+/// A commit of the public dataset whose own script measures it, and whose baseline has an equal native tree.
+const RUNNABLE: &str = "98f47f2a4032f8c395268de80858c64ffcfc60fa";
+const DATASET: &str = "../../examples/iso-bench/vllm-96.jsonl";
 const FIRST_BASELINE: &str = "baseline-fbefc8a78d22";
 
 fn place() -> Place {
@@ -275,18 +279,49 @@ fn an_authority_of_ones_own_is_named_or_kept_where_docker_looks() {
 }
 
 #[test]
-fn a_plan_says_that_an_image_is_there_and_that_it_cannot_run_it_yet() {
+fn a_plan_runs_arms_from_images_that_it_pins_where_containers_are_asked_for() {
     let place = place();
+    let dataset = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(DATASET)).unwrap();
+    let rows: Vec<&str> = dataset.lines().filter(|row| row.contains(RUNNABLE)).collect();
+    fs::write(place.path("rows.jsonl"), rows.join("\n")).unwrap();
     let registry = with_faults(&[]);
-    registry.add(FIRST, &FakeImage::new(&[b"human"]));
+    let image = FakeImage::new(&[&vec![1; 40_000], b"human"]);
+    registry.add(RUNNABLE, &image);
     let name = registry.repository();
-    let arguments =
-        ["plan", "rows.jsonl", "--images", &name, "--device", "h100-sxm", "--explain", "015069b0", "--json"];
-    let story: serde_json::Value = serde_json::from_str(&run(&place, 4, &arguments).stdout).unwrap();
-    let rung = |arm: &str| story["assessment"]["ladder"][arm][0].clone();
-    assert!(rung("human")["artifact"].as_str().unwrap().contains("@sha256:"), "{story:#}");
-    assert!(rung("human")["reason"].as_str().unwrap().contains("not from images"), "{story:#}");
-    assert!(rung("baseline")["reason"].as_str().unwrap().contains("it has no such tag"), "{story:#}");
+    let bare = ["plan", "rows.jsonl", "--images", &name, "--device", "h100-sxm"];
+    let story = |more: &[&str]| -> serde_json::Value {
+        let arguments = [&bare[..], &["--explain", "98f47f2a", "--json"], more].concat();
+        serde_json::from_str(&run(&place, 0, &arguments).stdout).unwrap()
+    };
+    let told = story(&[]);
+    let rung = |arm: &str| told["assessment"]["ladder"][arm][0].clone();
+    assert!(rung("human")["artifact"].as_str().unwrap().contains("@sha256:"), "{told:#}");
+    assert!(rung("human")["reason"].as_str().unwrap().contains("`--isolation container` runs them"), "{told:#}");
+    assert!(rung("baseline")["reason"].as_str().unwrap().contains("it has no such tag"), "{told:#}");
+    let told = story(&["--isolation", "container"]);
+    let taken = |arm: &str| {
+        let rungs = told["assessment"]["ladder"][arm].as_array().unwrap();
+        rungs.iter().find(|rung| rung["answer"] == "taken").unwrap()["rung"].clone()
+    };
+    assert_eq!((taken("human"), taken("baseline")), ("image".into(), "native-tree".into()), "{told:#}");
+    let environments = told["task"]["environments"].as_object().unwrap();
+    assert_eq!(environments.len(), 2);
+    for environment in environments.values() {
+        let python = &environment["python"];
+        assert_eq!((&python["kind"], &python["holds"]), (&"image".into(), &RUNNABLE.into()));
+        assert_eq!(python["image"], format!("{name}:{RUNNABLE}"));
+        assert_eq!(python["pinned"]["repo_digests"][0], format!("{name}@{}", image.digest()));
+        assert_eq!(environment["overlay"], "vllm");
+    }
+    let planned = &told["task"]["images"];
+    assert_eq!((planned.as_array().unwrap().len(), &planned[0]["bytes"]), (1, &image.bytes().into()), "{planned:#}");
+    assert_eq!(planned[0]["layers"][1]["digest"].as_str(), image.layer_digest(1).as_deref());
+    // The same again from what was written down, and once more from the registry.
+    for out in ["one", "two"] {
+        run(&place, 0, &[&bare[..], &["--isolation", "container", "--out", out]].concat());
+    }
+    let read = |name: &str| fs::read(place.path(name)).unwrap();
+    assert_eq!((read("one/plan.json"), read("one/facts.json")), (read("two/plan.json"), read("two/facts.json")));
 }
 
 #[test]

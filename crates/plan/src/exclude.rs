@@ -6,8 +6,10 @@ use isobench_schema::environment::{Isolation, Python};
 use isobench_schema::facts::{Facts, Host, ResolvedRevision};
 use isobench_schema::failure::FailureClass;
 use isobench_schema::ids::{ArmId, CommitId, Revision, TaskId};
+use isobench_schema::images::PlannedImage;
 use isobench_schema::plan::{Exclusion, ExclusionReason};
 use isobench_schema::task::Task;
+use isobench_schema::units::size_text;
 
 use crate::choose;
 use crate::planner::PlanOptions;
@@ -86,6 +88,25 @@ pub(crate) fn containers(task: &Task, options: &PlanOptions) -> Option<Why> {
         None | Some(_) => return None,
     };
     Some((ExclusionReason::IsolationMissing, message))
+}
+
+/// Returns why a task's images can never be on the disk that they are kept on, if so. A disk of which nothing is known is no
+/// reason.
+pub(crate) fn image_disk(task: &Task, images: &[PlannedImage], facts: &Facts, options: &PlanOptions) -> Option<Why> {
+    let has = facts.image_disk_mib?.saturating_mul(1 << 20);
+    let (fetched, needed) = (PlannedImage::bytes_of(images), PlannedImage::room_of(images));
+    if needed.saturating_add(options.disk_floor_bytes) <= has {
+        return None;
+    }
+    let message = format!(
+        "the images of task `{}`, {} to fetch, need about {} of the disk that images are kept on, which has {} in all, and {} are left free",
+        task.id,
+        size_text(fetched),
+        size_text(needed),
+        size_text(has),
+        size_text(options.disk_floor_bytes)
+    );
+    Some((ExclusionReason::MachineTooSmall, message))
 }
 
 /// Returns the digests of a task's inputs by path, or why one is missing.

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use isobench_schema::environment::{ImagePython, Python};
+use isobench_schema::container::ImageFacts;
+use isobench_schema::environment::{EnvironmentSpec, ImagePython, Python};
 use isobench_schema::facts::{Facts, FoundImage};
 use isobench_schema::ids::{ArmId, CommitId};
+use isobench_schema::images::PlannedImage;
 use isobench_schema::plan::{Exclusion, ExclusionReason};
 use isobench_schema::task::Task;
 
@@ -81,6 +83,32 @@ pub(crate) fn needed(dataset: &Dataset, choice: &Choice, facts: &Facts) -> BTree
     needed
 }
 
+/// Returns the image that a registry has under a name, with the commit that its tag stands for.
+fn in_registry<'f>(name: &str, facts: &'f Facts) -> Option<(&'f CommitId, ImageFacts)> {
+    let found = facts.images.as_ref()?;
+    let tag = name.strip_prefix(&found.repository)?.strip_prefix(':')?;
+    let (commit, fact) = found.commits.iter().find(|(_, fact)| fact.tag.as_str() == tag)?;
+    let (config, digest) = (fact.config.as_ref()?, fact.digest.as_ref()?);
+    let repo_digests = vec![format!("{}@{digest}", found.repository)];
+    Some((commit, ImageFacts { name: name.to_owned(), id: config.to_string(), repo_digests }))
+}
+
+/// Returns the images of environments that a registry told the sizes of, each once.
+pub(crate) fn sizes<'e>(environments: impl Iterator<Item = &'e EnvironmentSpec>, facts: &Facts) -> Vec<PlannedImage> {
+    let mut images: Vec<PlannedImage> = Vec::new();
+    for environment in environments {
+        let Python::Image(python) = &environment.python else { continue };
+        let known = python.holds.as_ref().zip(facts.images.as_ref());
+        let Some(fact) = known.and_then(|(commit, found)| found.commits.get(commit)) else { continue };
+        let (Some(config), Some(bytes)) = (&fact.config, fact.bytes) else { continue };
+        let id = config.to_string();
+        if !images.iter().any(|image| image.id == id) {
+            images.push(PlannedImage { id, bytes, layers: fact.layers.clone() });
+        }
+    }
+    images
+}
+
 /// Returns an arm's Python with its image pinned, or why it can't be had. That of other arms is as it is.
 pub(crate) fn pin(task: &Task, arm: &ArmId, commits: &Commits, facts: &Facts) -> Result<Python, Why> {
     let Python::Image(image) = &task.environment.python else { return Ok(task.environment.python.clone()) };
@@ -91,16 +119,19 @@ pub(crate) fn pin(task: &Task, arm: &ArmId, commits: &Commits, facts: &Facts) ->
     let name = name.map_err(|placeholder| {
         missing(format!("`environment.image` has `{{{placeholder}}}`, which isn't `{{commit}}` or `{{commitN}}`"))
     })?;
-    let pinned = match facts.environment_images.get(&name) {
-        Some(FoundImage::Found { image }) => image.clone(),
+    let (holds, pinned) = match facts.environment_images.get(&name) {
+        Some(FoundImage::Found { image }) => (None, image.clone()),
         Some(FoundImage::Missing { reason }) => {
             let next = "build, load or pull it, and look with `docker images`";
             return Err(missing(format!("the image `{name}` of `{arm}` can't be had: {reason}; {next}")));
         }
-        None => return Err(missing(format!("the image `{name}` of `{arm}` was not looked up for these facts"))),
+        None => match in_registry(&name, facts) {
+            Some((commit, image)) => (Some(commit.clone()), image),
+            None => return Err(missing(format!("the image `{name}` of `{arm}` was not looked up for these facts"))),
+        },
     };
     let program = image.program.clone();
-    Ok(Python::Image(ImagePython { image: name, baseline_image: None, program, pinned: Some(pinned) }))
+    Ok(Python::Image(ImagePython { image: name, baseline_image: None, program, holds, pinned: Some(pinned) }))
 }
 
 /// Returns those of the arms whose images, if they have some, can be had, and why the others are left out.

@@ -33,12 +33,14 @@ mod arms;
 mod checks;
 mod deviations;
 mod exclude;
+mod image_order;
 // A table reads best with one row a line, however long.
 #[rustfmt::skip]
 mod key_table;
 pub mod nearest;
 mod node;
 mod paths;
+mod plan_options;
 mod shape;
 mod typed;
 mod typed_arrival;

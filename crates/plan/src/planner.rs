@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use isobench_schema::assessment::{Assessment, RevisionFacts};
 use isobench_schema::commit_task::CommitTask;
-use isobench_schema::container::ContainerSpec;
 use isobench_schema::deviation::Deviation;
 use isobench_schema::environment::Isolation;
 use isobench_schema::facts::Facts;
@@ -13,84 +12,18 @@ use isobench_schema::format;
 use isobench_schema::ids::{AgentName, ArmId, Digest, TaskId};
 use isobench_schema::input::PlannedInput;
 use isobench_schema::order::{self, derive_seed};
-use isobench_schema::plan::{Design, Exclusion, ExclusionReason, Look, Plan, PlannedTask, Sentinel, Spending};
+use isobench_schema::plan::{Design, Exclusion, ExclusionReason, Look, Plan, PlannedTask, Sentinel};
 use isobench_schema::task::Task;
 use isobench_schema::units::Seconds;
 
 use crate::arms::{self, Arms, Commits};
-use crate::assess::{AssessOptions, Assessor};
-use crate::choose::{self, Choice, ChooseError, Selection, Selector};
+use crate::assess::Assessor;
+use crate::choose::{self, ChooseError, Selection, Selector};
 use crate::dataset::Dataset;
 use crate::knowledge::Knowledge;
+pub use crate::plan_options::{DesignOptions, PlanOptions};
 use crate::statistics::Statistics;
-use crate::{age, defaults, deviations, estimate, exclude, image_names, inputs, toolkit};
-
-/// What a plan is made with, besides the dataset and the facts.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlanOptions {
-    /// The seed from which every other seed is derived.
-    pub seed: u64,
-    /// What to run.
-    pub choice: Choice,
-    /// Whether agent patches may run without isolation.
-    pub allow_unisolated: bool,
-    /// What engines' containers are made with; without it, engines run as bare processes.
-    pub container: Option<ContainerSpec>,
-    /// The version of isobench, for the record.
-    pub planner_version: String,
-    /// Whether the human arm is replaced by the baseline and agents are left out, to show the noise (an A/A run).
-    pub baseline_against_itself: bool,
-    /// What tasks of a dataset of commits are assessed with.
-    pub commits: AssessOptions,
-    /// How tasks are looked at, unless they say it themselves.
-    pub design: DesignOptions,
-}
-
-/// How tasks are looked at.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DesignOptions {
-    /// Looks after these numbers of blocks, for every task.
-    pub looks: Option<Vec<u32>>,
-    /// The most blocks of a task.
-    pub max_blocks: Option<u32>,
-    /// How the error is spent over the looks.
-    pub spending: Spending,
-    /// A contrast isn't waited for if its chance to be decided at a look to come is below this.
-    pub futility: Option<f64>,
-    /// The baseline is launched once more, under another name, in one block of so many.
-    pub sentinel_every: Option<u32>,
-    /// Whether an agent with an empty patch is added to every task, whose verdicts are known.
-    pub negative_control: bool,
-}
-
-impl Default for DesignOptions {
-    fn default() -> Self {
-        Self {
-            looks: None,
-            max_blocks: None,
-            spending: Spending::Even,
-            futility: Some(defaults::FUTILITY),
-            sentinel_every: None,
-            negative_control: false,
-        }
-    }
-}
-
-impl PlanOptions {
-    /// Returns the options of a whole dataset on the bare process host.
-    pub fn new(seed: u64, planner_version: impl Into<String>) -> Self {
-        Self {
-            seed,
-            choice: Choice::default(),
-            allow_unisolated: false,
-            container: None,
-            planner_version: planner_version.into(),
-            baseline_against_itself: false,
-            commits: AssessOptions::default(),
-            design: DesignOptions::default(),
-        }
-    }
-}
+use crate::{age, defaults, deviations, estimate, exclude, image_names, image_order, inputs, toolkit};
 
 /// The name of the agent with an empty patch.
 pub const NEGATIVE_CONTROL: &str = "negative-control";
@@ -161,7 +94,9 @@ pub fn plan(
     for task in &dataset.commit_tasks {
         making.add_commit(task)?;
     }
-    Ok(making.plan)
+    let mut plan = making.plan;
+    plan.tasks = image_order::by_layers(plan.tasks);
+    Ok(plan)
 }
 
 /// A plan on its way.
@@ -292,11 +227,18 @@ impl Planning<'_> {
             }
             return Ok(None);
         }
+        let images = image_names::sizes(built.environments.values(), self.facts);
+        if let Some(why) = exclude::image_disk(task, &images, self.facts, self.options) {
+            self.exclusions.push(exclude::task(id, why));
+            return Ok(None);
+        }
         if let Some(exclusion) = self.nothing_to_compare(&built, &not_run) {
             self.exclusions.push(exclusion);
             return Ok(None);
         }
-        self.planned(built, (not_run, &commits), deviations, inputs).map(Some)
+        let mut planned = self.planned(built, (not_run, &commits), deviations, inputs)?;
+        planned.images = images;
+        Ok(Some(planned))
     }
 
     /// Returns why the task can't be run, by what is known of the machine and of its revisions' age.
@@ -392,7 +334,9 @@ impl Planning<'_> {
     /// Returns the arms of a run of the baseline against itself.
     fn null_arms(&mut self) -> Option<(Vec<ArmId>, Commits)> {
         let commit = self.baseline()?;
-        let commits = Commits { baseline: Some(commit.clone()), human: Some(commit), rungs: BTreeMap::new() };
+        let of_baseline = self.known.as_ref().and_then(|known| known.rungs.get(&ArmId::Baseline).copied());
+        let rungs = [ArmId::Baseline, ArmId::Human].into_iter().filter_map(|arm| Some((arm, of_baseline?))).collect();
+        let commits = Commits { baseline: Some(commit.clone()), human: Some(commit), rungs };
         Some((vec![ArmId::Baseline, ArmId::Human], commits))
     }
 
@@ -434,6 +378,7 @@ impl Planning<'_> {
             inputs,
             sources: task.inputs.clone(),
             fetched,
+            images: Vec::new(),
             recipes: task.recipes.clone(),
             forecast: None,
         };

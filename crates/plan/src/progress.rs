@@ -253,6 +253,13 @@ impl Progress {
         progress.stop().is_some() || progress.next_look(task).is_none()
     }
 
+    /// Returns the ids of the images that tasks besides this one need and that aren't over.
+    pub fn images_left(&self, plan: &Plan, now: &TaskId) -> BTreeSet<String> {
+        let left = plan.tasks.iter().filter(|task| task.id != *now && !self.is_over(task));
+        let specs = left.flat_map(|task| task.environments.values());
+        specs.filter_map(|spec| Some(spec.python.image()?.id.clone())).collect()
+    }
+
     /// Returns why a task isn't brought to its next look within the budget, if it isn't.
     fn too_dear(&self, plan: &Plan, task: &PlannedTask, budget: &Budget) -> Option<String> {
         let target = self
@@ -337,6 +344,7 @@ impl Progress {
             inputs: task.inputs.clone(),
             sources: task.sources.clone(),
             fetched: task.fetched.clone(),
+            images: task.images.clone(),
             recipes: task.recipes.clone(),
             isolation: plan.isolation,
             allow_unisolated: plan.allow_unisolated,

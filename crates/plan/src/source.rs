@@ -1,12 +1,13 @@
 //! Where each arm's environment comes from: the ladder, rung by rung, the first that serves. A pure function of facts.
 //!
-//! All arms of a task are made the same way. Where one arm must be built, all are; where native trees are equal, one wheel
-//! gives its native files to all of them, so that they are the same bytes.
+//! All arms of a task are made the same way. Where one arm must be built, all are; where native trees are equal, one image or
+//! wheel gives its native files to all of them, so that they are the same bytes.
 
 mod answers;
 mod builds;
 pub(crate) mod day;
 mod environment;
+mod images;
 mod native;
 mod offer;
 #[cfg(test)]
@@ -112,8 +113,10 @@ pub struct Request<'a> {
 /// At most one rung of an arm is taken: those above it are refused with a reason each, those below it not needed. An arm
 /// without a taken rung can't be had, and every rung of it says why.
 pub fn ladders(request: &Request<'_>) -> BTreeMap<ArmId, Vec<RungAnswer>> {
-    let mut offers: BTreeMap<ArmId, offer::Offers> =
-        request.arms.iter().map(|arm| (arm.arm.clone(), answers::of_arm(request, arm))).collect();
+    let supply = images::supply(request);
+    let supplied = supply.as_ref().map_err(String::as_str);
+    let offers = request.arms.iter().map(|arm| (arm.arm.clone(), answers::of_arm(request, arm, supplied)));
+    let mut offers: BTreeMap<ArmId, offer::Offers> = offers.collect();
     answers::make_alike(request, &mut offers);
     offers.into_iter().map(|(arm, offers)| (arm, offers.answers())).collect()
 }

@@ -357,6 +357,7 @@ fn image(draft: &mut Draft<'_>) -> Python {
         image: draft.text("environment.image").unwrap_or_default().to_owned(),
         baseline_image: draft.text("environment.baseline-image").map(str::to_owned),
         program: draft.text("environment.image-python").unwrap_or(defaults::IMAGE_PYTHON).to_owned(),
+        holds: None,
         pinned: None,
     })
 }

@@ -1,6 +1,6 @@
 //! One block: a launch of each arm, back to back, on one leased device.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,7 @@ use crate::inputs::Hub;
 use crate::launch::{self, Folders, LaunchContext};
 use crate::launch_inputs;
 use crate::lease::{Lease, LeaseError};
+use crate::run_images::{self, BlockImages};
 use crate::sink::{Sink, SinkError};
 
 /// How long a block waits for the device.
@@ -57,6 +58,8 @@ pub struct BlockContext<'a> {
     pub leases: &'a Path,
     /// The machine.
     pub host: &'a Host,
+    /// The ids of images that other tasks of the run will need: they go last when room is needed.
+    pub later: &'a BTreeSet<String>,
     /// Set from elsewhere to cut the block short.
     pub cancel: &'a AtomicBool,
 }
@@ -174,7 +177,15 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
     let ready = launch_inputs::ready(spec, context, sink)?;
     let reaper = Reaper::new(context.marker).map_err(RunBlockError::Reaper)?;
     let device = if context.host.devices.is_empty() { "cpu" } else { "gpu" };
-    let engines = engine_host(spec, context)?;
+    let images = run_images::hold(spec, context, sink)?;
+    if images.is_cancelled {
+        return cut_short(spec, sink);
+    }
+    let failed = |planned: &BlockLaunch| {
+        let image = planned.environment.python.image()?;
+        images.failed.get(&image.id)
+    };
+    let engines = engine_host(spec, context, &images)?;
     let mut lease = take_lease(context, device, sink)?;
     let mut launches = Vec::new();
     for (position, planned) in (0..).zip(&spec.launches) {
@@ -187,7 +198,7 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
         let (reaper, ready, engines) = (&reaper, &ready, engines.as_ref());
         let context = LaunchContext { spec, planned, position, ready, block: context, reaper, engines };
         let cancelled = context.block.cancel.load(Ordering::Relaxed);
-        let settled = planned.settled.as_ref().or(ready.schedules.as_ref().err());
+        let settled = planned.settled.as_ref().or(ready.schedules.as_ref().err()).or_else(|| failed(planned));
         let record = match (&lease, cancelled, settled) {
             (None, ..) | (_, true, _) => launch::unlaunched(&context, launch, Outcome::Interrupted),
             (_, _, Some(failure)) => launch::unlaunched(&context, launch, Outcome::Failed { failure: failure.clone() }),
@@ -209,6 +220,18 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
         }
     }
     Ok(BlockResult { launches, interrupted })
+}
+
+/// Returns what becomes of a block that is given up before its first launch.
+fn cut_short(spec: &BlockSpec, sink: &mut dyn Sink) -> Result<BlockResult, RunBlockError> {
+    let id = |arm: &ArmId| LaunchId { block: spec.id.clone(), arm: arm.clone() };
+    let records = (0..).zip(&spec.launches);
+    let launches: Vec<LaunchRecord> =
+        records.filter_map(|(position, planned)| interrupted(spec, id(&planned.arm), position)).collect();
+    for record in &launches {
+        sink.launched(record)?;
+    }
+    Ok(BlockResult { launches, interrupted: true })
 }
 
 /// Takes the lease of the device. Returns `None` if the run is cancelled while it waits.
@@ -326,8 +349,13 @@ pub fn sweep_tmp(marker: &str) {
 }
 
 /// Returns where the engines of a block run.
-fn engine_host(spec: &BlockSpec, context: &BlockContext<'_>) -> Result<Box<dyn EngineHost>, RunBlockError> {
-    let own: Vec<_> = spec.launches.iter().filter_map(|launch| launch.environment.python.image()).collect();
+fn engine_host(
+    spec: &BlockSpec,
+    context: &BlockContext<'_>,
+    images: &BlockImages,
+) -> Result<Box<dyn EngineHost>, RunBlockError> {
+    let mut own: Vec<_> = spec.launches.iter().filter_map(|launch| launch.environment.python.image()).collect();
+    own.retain(|image| !images.failed.contains_key(&image.id));
     match (spec.isolation, &spec.container) {
         (Isolation::None, _) if !own.is_empty() => Err(RunBlockError::ContainersMissing),
         (Isolation::None, _) => Ok(Box::new(ProcessHost::new(context.program))),

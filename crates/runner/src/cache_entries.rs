@@ -10,6 +10,7 @@ use isobench_schema::ids::Digest;
 use serde::Serialize;
 
 use crate::cache_use::{self, LastUse};
+use crate::container::ImageRemoved;
 use crate::environment::cache::read_record;
 use crate::environment::remove::discard;
 use crate::environment::{
@@ -17,6 +18,7 @@ use crate::environment::{
     prove_environment, prove_image_package, prove_native_build, prove_venv,
 };
 use crate::inputs::{InputRecord, inputs_folder, prove_input};
+use crate::run_images::record::{PulledImage, prove_pulled, pulled_images_folder, remove_from_daemon};
 
 /// How the name of the list ends that tells which blobs an input needs which is being fetched.
 pub(crate) const NEEDS: &str = "needs";
@@ -36,13 +38,16 @@ pub enum EntryKind {
     NativeBuild,
     /// A package that was copied out of an image, and what the image's Python says of itself.
     ImagePackage,
+    /// An image that isobench had the daemon of containers fetch; its files are the daemon's.
+    Image,
     /// A model, a tokenizer or a dataset's file.
     Input,
 }
 
 impl EntryKind {
     /// Every kind, in the order in which they are listed.
-    const ALL: [Self; 5] = [Self::Environment, Self::Venv, Self::NativeBuild, Self::ImagePackage, Self::Input];
+    const ALL: [Self; 6] =
+        [Self::Environment, Self::Venv, Self::NativeBuild, Self::ImagePackage, Self::Image, Self::Input];
 
     /// Returns its name for people.
     pub fn as_str(self) -> &'static str {
@@ -51,6 +56,7 @@ impl EntryKind {
             Self::Venv => "venv",
             Self::NativeBuild => "native-build",
             Self::ImagePackage => "image-package",
+            Self::Image => "image",
             Self::Input => "input",
         }
     }
@@ -61,6 +67,7 @@ impl EntryKind {
             Self::Venv => cache.join("venvs"),
             Self::NativeBuild => native_folder(cache),
             Self::ImagePackage => image_packages_folder(cache),
+            Self::Image => pulled_images_folder(cache),
             Self::Input => inputs_folder(cache).join("sets"),
         }
     }
@@ -139,6 +146,7 @@ fn look(kind: EntryKind, id: String, folder: &Path, cache: &Path) -> CachedEntry
             .map(|record| format!("Python {}, {} packages", record.python_version, record.packages.len())),
         EntryKind::NativeBuild => native_words(folder),
         EntryKind::ImagePackage => read_record::<ImageRecord>(folder).map(|record| record.words()),
+        EntryKind::Image => read_record::<PulledImage>(folder).map(|record| record.words()),
         EntryKind::Input => read_record::<InputRecord>(folder).map(|record| {
             let commit = record.commit.as_deref().map(|commit| format!("@{}", short(commit))).unwrap_or_default();
             format!("{} {}{commit}, {} files", record.source.kind, record.source.repository, record.files.len())
@@ -150,6 +158,7 @@ fn look(kind: EntryKind, id: String, folder: &Path, cache: &Path) -> CachedEntry
         EntryKind::Environment | EntryKind::Venv | EntryKind::NativeBuild | EntryKind::ImagePackage => {
             taken(&[folder.to_owned()])
         }
+        EntryKind::Image => read_record::<PulledImage>(folder).map_or(0, |record| record.bytes),
         EntryKind::Input => taken(&blobs_of(folder, cache)),
     };
     CachedEntry {
@@ -211,6 +220,9 @@ pub fn remove(cache: &Path, entry: &CachedEntry) -> Result<Removed, EnvironmentE
         return Ok(Removed::InUse);
     }
     let Some(_unused) = cache_use::unused(&folder).map_err(&failed)? else { return Ok(Removed::InUse) };
+    if entry.kind == EntryKind::Image && remove_from_daemon(&folder) == ImageRemoved::Used {
+        return Ok(Removed::InUse);
+    }
     discard(&folder)?;
     // Whoever waits for the lock has it open, and makes the entry anew.
     Ok(Removed::Gone)
@@ -283,6 +295,7 @@ pub fn prove(cache: &Path, entry: &CachedEntry) -> Result<Option<String>, Enviro
         EntryKind::Venv => Ok(prove_venv(&folder)),
         EntryKind::NativeBuild => Ok(prove_native_build(&folder)),
         EntryKind::ImagePackage => Ok(prove_image_package(&folder)),
+        EntryKind::Image => Ok(prove_pulled(&folder)),
         EntryKind::Input => Ok(prove_input(&folder)),
     }
 }

@@ -18,6 +18,15 @@ pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
+/// Returns how many bytes the file system takes in all that a folder is on.
+///
+/// # Errors
+/// Returns the operating system's error.
+pub fn whole_bytes(folder: &Path) -> io::Result<u64> {
+    let stat = rustix::fs::statvfs(folder)?;
+    Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
+}
+
 /// The disk of a cache, with the room that is always left on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Room<'a> {

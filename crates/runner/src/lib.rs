@@ -14,6 +14,7 @@ pub mod images;
 pub mod inputs;
 pub mod inventory;
 pub mod lease;
+pub mod run_images;
 pub mod server;
 pub mod sink;
 pub mod wheels;

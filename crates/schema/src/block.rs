@@ -10,6 +10,7 @@ use crate::event::{BlockEnd, EventKind};
 use crate::failure::Failure;
 use crate::format::Stored;
 use crate::ids::{ArmId, BlockId};
+use crate::images::PlannedImage;
 use crate::input::{PlannedInput, TaskInputs};
 use crate::outcome::LaunchRecord;
 use crate::recipe::AppliedRecipe;
@@ -63,6 +64,9 @@ pub struct BlockSpec {
     /// Inputs from a hub, with every file that is needed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fetched: Vec<PlannedInput>,
+    /// Images from a registry that its launches run from, with what must be fetched of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<PlannedImage>,
     /// Recipes of the table that are in every arm, part of the comparability key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recipes: Vec<AppliedRecipe>,

@@ -191,6 +191,10 @@ pub struct ImagePython {
     pub baseline_image: Option<String>,
     /// The interpreter in the image: a path, or a name that is looked up on the image's search path.
     pub program: String,
+    /// The commit whose files the image must hold, where a registry's tag says so: the arm's own, or another one of an equal
+    /// native tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<CommitId>,
     /// The image that stood under the name when the plan was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<ImageFacts>,

@@ -102,6 +102,9 @@ pub struct Facts {
     /// What a registry said of the images of commits, if one was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<ImageFacts>,
+    /// The whole disk that the daemon of containers keeps images on, in MiB, where images are planned for this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_disk_mib: Option<u64>,
     /// Repositories of a hub that tasks name, as `KIND OWNER/NAME@REVISION`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hub: BTreeMap<String, FoundInput>,

@@ -61,6 +61,9 @@ pub struct ImageFound {
     /// The digest of the manifest for the platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<ImageDigest>,
+    /// The digest of its configuration, which daemons know it by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<ImageDigest>,
     /// What must be fetched of it if nothing of it is there: configuration and layers, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -86,6 +89,7 @@ impl ImageFound {
             reason: reason.into(),
             digest: None,
             manifest: None,
+            config: None,
             bytes: None,
             layers: Vec::new(),
             platforms: Vec::new(),
@@ -298,12 +302,50 @@ pub struct ImageFact {
     /// The digest of what the tag names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<ImageDigest>,
+    /// The digest of its configuration, which daemons know it by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<ImageDigest>,
     /// What must be fetched of it, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// Its layers, the lowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<ImagePart>,
     /// Why it can't be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// An image that a task's launches run from, with what must be fetched of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedImage {
+    /// Its id: the digest of its configuration.
+    pub id: String,
+    /// What must be fetched of it if nothing of it is there: configuration and layers, in bytes.
+    pub bytes: u64,
+    /// Its layers, the lowest first. Images store those once that they begin with alike.
+    pub layers: Vec<ImagePart>,
+}
+
+impl PlannedImage {
+    /// Returns what must be fetched of images if nothing of them is there, in bytes: every layer once.
+    pub fn bytes_of(images: &[Self]) -> u64 {
+        let layers: BTreeMap<&ImageDigest, u64> =
+            images.iter().flat_map(|image| &image.layers).map(|layer| (&layer.digest, layer.bytes)).collect();
+        layers.values().sum()
+    }
+
+    /// Returns the disk that images need, about, if nothing of them is there.
+    pub fn room_of(images: &[Self]) -> u64 {
+        room_for(Self::bytes_of(images))
+    }
+}
+
+/// Returns the disk that so many fetched bytes of layers need, about: they lie beside what is unpacked of them until that is
+/// done, and unpacked they take 2.5 times as much. Images of engines, mostly libraries of kernels, take 2 to 3 times as much.
+pub fn room_for(bytes: u64) -> u64 {
+    bytes.saturating_mul(7) / 2
 }
 
 /// What a registry said of the images of commits.

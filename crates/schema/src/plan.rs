@@ -11,6 +11,7 @@ use crate::environment::{EngineKind, EnvironmentSpec, Isolation};
 use crate::failure::spelt_enum;
 use crate::format::{self, Stored};
 use crate::ids::{ArmId, Digest, EnvironmentId, TaskId};
+use crate::images::PlannedImage;
 use crate::input::{PlannedInput, TaskInputs};
 use crate::noise::KnownSpread;
 use crate::order::{self, derive_seed};
@@ -220,6 +221,9 @@ pub struct PlannedTask {
     /// Inputs from a hub, with every file that is needed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fetched: Vec<PlannedInput>,
+    /// Images from a registry that its launches run from, with what must be fetched of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<PlannedImage>,
     /// Recipes of the table that are in every arm, part of the comparability key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recipes: Vec<AppliedRecipe>,

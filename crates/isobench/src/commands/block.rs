@@ -1,5 +1,6 @@
 //! `isobench block`: runs one block anywhere, and leaves a folder that the run's coordinator takes in.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -52,6 +53,7 @@ pub(crate) fn run(args: &BlockArgs, context: Context) -> Result<Exit, CommandErr
         scheduling: machine.scheduling,
         leases: &machine.leases,
         host: &machine.host,
+        later: &BTreeSet::new(),
         cancel: &cancel,
     };
     let mut sink = BlockSink { store: &mut store, terminal: context.terminal };

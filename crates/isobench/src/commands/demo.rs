@@ -9,7 +9,8 @@ use isobench_schema::verdict::{Judgement, Verdict};
 use isobench_store::layout;
 
 use super::{Context, plan, run};
-use crate::args::{ChoiceArgs, CommitArgs, DemoArgs};
+use crate::args::{ChoiceArgs, DemoArgs};
+use crate::commit_args::CommitArgs;
 use crate::container_args::ContainerArgs;
 use crate::demo::{self, Kind, Size, calibrate};
 use crate::design_args::DesignArgs;

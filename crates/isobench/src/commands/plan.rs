@@ -11,8 +11,10 @@ use isobench_plan::choose::Choice;
 use isobench_plan::dataset::Dataset;
 use isobench_plan::planner::{self, PlanOptions};
 use isobench_plan::setting::Setting;
+use isobench_plan::source::Images;
 use isobench_report::{html, markdown, terminal as report};
 use isobench_runner::inputs::{Hub, HubSettings};
+use isobench_runner::run_images::FindImage;
 use isobench_schema::assessment::Standing;
 use isobench_schema::environment::Python;
 use isobench_schema::facts::Facts;
@@ -97,12 +99,19 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
     };
     let mut facts = facts::gather(&dataset, &choice, place)?;
     if let Some(repository) = &args.commits.images {
-        facts.images = Some(images::facts(repository, &args.commits.naming, (&dataset, &facts), context)?);
+        facts.images = Some(images::facts(repository, &args.commits, (&dataset, &facts), context)?);
     }
     let brings_images = |task: &Task| matches!(task.environment.python, Python::Image(_));
-    let images = if dataset.tasks.iter().any(brings_images) { BroughtImages::Some } else { BroughtImages::None };
-    let container = args.containers.meant(images)?;
-    let commits = plan_for::options(&args.commits, &mut facts)?;
+    let has_images = dataset.tasks.iter().any(brings_images) || facts.images.is_some();
+    let container = args.containers.meant(if has_images { BroughtImages::Some } else { BroughtImages::None })?;
+    let images = match &container {
+        Some(_) if facts.images.is_some() => {
+            facts.image_disk_mib = facts::image_disk_mib();
+            Images::Usable
+        }
+        Some(_) | None => Images::Unusable,
+    };
+    let commits = plan_for::options(&args.commits, images, &mut facts)?;
     let options = PlanOptions {
         seed: args.seed,
         choice,
@@ -112,8 +121,10 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
         baseline_against_itself: args.against_itself,
         commits,
         design: args.design.options(),
+        disk_floor_bytes: args.disk.floor_bytes(),
     };
-    facts::gather_images(&dataset, &options, context.terminal, &mut facts)?;
+    let asked = FindImage { cache: &cache, floor_bytes: args.disk.floor_bytes(), cancel: &AtomicBool::new(false) };
+    facts::gather_images(&dataset, &options, (asked, context.terminal), &mut facts)?;
     let spreads = super::noise::spreads(args, context)?;
     let plan = planner::plan(&dataset, &facts, &options, &PlanStatistics::new(spreads)).exit(Exit::Usage)?;
     Ok((plan, facts))

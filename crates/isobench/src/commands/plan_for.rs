@@ -4,11 +4,12 @@ use isobench_plan::assess::{ASSUMED_DEVICE, AssessOptions, OfflineChoice, ProxyC
 use isobench_plan::cost::CostSettings;
 use isobench_plan::knowledge::Knowledge;
 use isobench_plan::nearest::nearest;
+use isobench_plan::source::Images;
 use isobench_schema::assessment::PlannedFor;
 use isobench_schema::facts::{Device, Facts, Host};
 
 use super::history;
-use crate::args::{CommitArgs, OfflineArg};
+use crate::commit_args::{CommitArgs, OfflineArg};
 use crate::exit::{CommandError, Exit, WithExit as _};
 
 /// MiB in a GB (10^9 bytes).
@@ -16,7 +17,7 @@ const MIB_PER_GB: f64 = 1e9 / 1024.0 / 1024.0;
 
 /// Returns what commits are assessed with. A device that is named takes the place of this machine's in the facts, and what
 /// is not known of its machine leaves them.
-pub(super) fn options(args: &CommitArgs, facts: &mut Facts) -> Result<AssessOptions, CommandError> {
+pub(super) fn options(args: &CommitArgs, images: Images, facts: &mut Facts) -> Result<AssessOptions, CommandError> {
     let knowledge = Knowledge::embedded();
     let preset = args.workload.as_deref().map(|name| knowledge.presets.find(name).cloned());
     let preset = preset.transpose().map_err(|error| {
@@ -31,6 +32,7 @@ pub(super) fn options(args: &CommitArgs, facts: &mut Facts) -> Result<AssessOpti
             OfflineArg::Script => OfflineChoice::Always,
             OfflineArg::Server => OfflineChoice::Never,
         },
+        images,
         history: history::read(&args.history)?,
         cost: CostSettings { device_usd_per_hour: args.price, ..CostSettings::default() },
     })
@@ -53,6 +55,7 @@ fn planned_for(args: &CommitArgs, facts: &mut Facts) -> Result<PlannedFor, Comma
         )]
         let memory_mib = (device.memory_gb * MIB_PER_GB) as u64;
         let one = Device { name: device.name.clone(), memory_mib, driver: "not known".to_owned() };
+        facts.image_disk_mib = None;
         facts.host = Host { devices: vec![one; usize::try_from(count).exit(Exit::Usage)?], ..Host::default() };
         return Ok(PlannedFor { device: device.id.clone(), count, assumed: false });
     }

@@ -6,6 +6,7 @@ mod inputs;
 mod recovery;
 mod sink;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -133,7 +134,8 @@ pub(crate) fn run(
         recovery::keep_spec(&recovery::work_folder(store, &spec.id)?, &spec)?;
         let order = spec.launches.iter().map(|launch| launch.arm.clone()).collect();
         course.note(store, watch, EventKind::BlockStarted { id: spec.id.clone(), order })?;
-        match run_block(store, machine, (&marker, &trees), &spec, cancel, &mut digests, watch) {
+        let later = course.progress.images_left(&plan, &spec.id.task);
+        match run_block(store, machine, (&marker, &trees, &later), &spec, cancel, &mut digests, watch) {
             Ok(kind) => {
                 let interrupted = matches!(&kind, EventKind::BlockEnded { end: BlockEnd::Interrupted, .. });
                 course.note(store, watch, kind.clone())?;
@@ -193,7 +195,7 @@ fn stop(
 fn run_block(
     store: &mut RunStore,
     machine: &Machine,
-    (marker, trees): (&str, &KnownTrees),
+    (marker, trees, later): (&str, &KnownTrees, &BTreeSet<String>),
     spec: &BlockSpec,
     cancel: &AtomicBool,
     digests: &mut Digests,
@@ -211,6 +213,7 @@ fn run_block(
         scheduling: machine.scheduling,
         leases: &machine.leases,
         host: &machine.host,
+        later,
         cancel,
     };
     let mut sink = StoreSink { store, watch, work: &work };

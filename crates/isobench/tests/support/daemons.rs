@@ -64,19 +64,25 @@ fn program(name: &str) -> Option<PathBuf> {
 impl TestDaemon {
     /// Starts Docker's daemon without a network of its own, or says why it can't be.
     pub(crate) fn docker() -> Result<Self, String> {
-        Self::docker_in(private_folder()?)
+        Self::docker_in(private_folder()?, None)
     }
 
     /// Starts Docker's daemon with all that it keeps on another disk, or says why it can't be.
     pub(crate) fn docker_on(disk: &Path) -> Result<Self, String> {
-        Self::docker_in(tempfile::tempdir_in(disk).map_err(|error| error.to_string())?)
+        Self::docker_in(tempfile::tempdir_in(disk).map_err(|error| error.to_string())?, None)
     }
 
-    fn docker_in(folder: tempfile::TempDir) -> Result<Self, String> {
+    /// Starts Docker's daemon so that it keeps images in this folder, or says why it can't be.
+    pub(crate) fn docker_with(data: &Path) -> Result<Self, String> {
+        Self::docker_in(private_folder()?, Some(data))
+    }
+
+    fn docker_in(folder: tempfile::TempDir, data: Option<&Path>) -> Result<Self, String> {
         let dockerd = program("dockerd").ok_or("`dockerd` isn't installed (Debian's package docker.io)")?;
         let path = |name: &str| folder.path().join(name);
         let mut command = Command::new(dockerd);
-        command.arg("--data-root").arg(path("data")).arg("--exec-root").arg(path("exec"));
+        let data = data.map_or_else(|| path("data"), Path::to_owned);
+        command.arg("--data-root").arg(data).arg("--exec-root").arg(path("exec"));
         command.arg("--pidfile").arg(path("pid")).arg("--host").arg(format!("unix://{}", path("sock").display()));
         // A second daemon must not touch the network that the machine's own one has set up.
         command.args(["--bridge=none", "--iptables=false", "--ip-forward=false", "--ip-masq=false"]);

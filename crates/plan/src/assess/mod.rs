@@ -36,7 +36,7 @@ use crate::knowledge::presets::Preset;
 use crate::knowledge::recipes::Action;
 use crate::recipe;
 use crate::requirements::{History, Place};
-use crate::source;
+use crate::source::{self, Images};
 
 use load::Load;
 use sources::Sources;
@@ -81,6 +81,8 @@ pub struct AssessOptions {
     pub proxy: ProxyChoice,
     /// Whether benchmark scripts of the engine may measure.
     pub offline: OfflineChoice,
+    /// Whether engines can run from images.
+    pub images: Images,
     /// What costs are reckoned with.
     pub cost: CostSettings,
     /// How long launches of tasks took before, by the task's name.
@@ -95,6 +97,7 @@ impl Default for AssessOptions {
             preset: None,
             proxy: ProxyChoice::default(),
             offline: OfflineChoice::default(),
+            images: Images::default(),
             cost: CostSettings::default(),
             history: BTreeMap::new(),
         }
@@ -241,6 +244,10 @@ fn assess(subject: &Subject<'_>, sources: &Sources) -> Assessed {
     if !sources.is_built() {
         recipes.retain(|recipe| !is_for_builds(&recipe.id, knowledge));
     }
+    if sources.is_of_images() {
+        // What is installed in an image is what its builders took for this revision, and nothing is added to it.
+        recipes.retain(|recipe| !is_for_packages(&recipe.id, knowledge));
+    }
     let mut repairs = [load.repairs.clone(), sources.deviations.clone()].concat();
     let (mut left, mut faults) = (Vec::new(), Vec::new());
     let planned = task::task(subject, &load, sources).map(|mut task| {
@@ -310,6 +317,16 @@ fn is_unread(subject: &Subject<'_>) -> Option<String> {
 /// Returns whether a recipe only mends a build from source.
 fn is_for_builds(id: &str, knowledge: &Knowledge) -> bool {
     knowledge.recipes.find(id).is_some_and(|row| matches!(row.action, Action::BuildRequire { .. }))
+}
+
+/// Returns whether a recipe changes what is installed.
+fn is_for_packages(id: &str, knowledge: &Knowledge) -> bool {
+    knowledge.recipes.find(id).is_some_and(|row| match &row.action {
+        Action::Require { .. } | Action::Override { .. } | Action::LeaveOut { .. } | Action::StubModule { .. } => true,
+        Action::BuildRequire { .. } | Action::KeepFile { .. } | Action::Variable { .. } | Action::Option { .. } => {
+            false
+        }
+    })
 }
 
 /// Errors first.

@@ -57,7 +57,7 @@ impl Sources {
             revision: subject.baseline,
             touched: Some(files),
         }));
-        let means = Means::on(platform(subject));
+        let means = Means { images: subject.options.images, ..Means::on(platform(subject)) };
         let request = Request {
             engine: subject.task.engine,
             arms: &arms,
@@ -96,6 +96,11 @@ impl Sources {
     /// Returns whether an arm is built from source.
     pub(super) fn is_built(&self) -> bool {
         self.rungs().values().any(|rung| *rung == Rung::Source)
+    }
+
+    /// Returns whether the arms run from images.
+    pub(super) fn is_of_images(&self) -> bool {
+        matches!(self.environment.as_ref().map(|environment| &environment.python), Some(Python::Image(_)))
     }
 
     /// Returns the rung that each arm takes.

@@ -80,7 +80,9 @@ pub fn facts(repository: &str, wanted: &[Wanted<'_>], answers: &Answers) -> Imag
             tag: image.tag.clone(),
             state: found.state,
             digest: found.digest,
+            config: found.config,
             bytes: found.bytes,
+            layers: found.layers,
             reason: (!is_present).then_some(found.reason),
         };
         // A commit may be the human one of one task and the baseline of another: either image holds it.

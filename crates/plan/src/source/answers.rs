@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use isobench_schema::assessment::RevisionFacts;
 use isobench_schema::environment::Rung;
 use isobench_schema::ids::ArmId;
-use isobench_schema::images::ImageState;
 
+use super::images;
 use super::native::{self, NoWheel, day};
-use super::offer::{Offer, Offers, Serves};
+use super::offer::{Offer, Offers};
 use super::{ArmSource, Images, Platform, ReleaseOverlay, Request};
-use crate::knowledge::engines::{Engine, ImageOf};
+use crate::knowledge::engines::Engine;
 use crate::knowledge::packages::Group;
 use crate::knowledge::releases::Release;
 
@@ -23,10 +23,16 @@ struct Asked<'a> {
     engine: &'a Engine,
     arm: &'a ArmSource<'a>,
     revision: &'a RevisionFacts,
+    /// The images of all arms, or why images don't serve them.
+    supplied: Result<&'a images::Supply<'a>, &'a str>,
 }
 
-/// Returns what every rung offers an arm.
-pub(super) fn of_arm(request: &Request<'_>, arm: &ArmSource<'_>) -> Offers {
+/// Returns what every rung offers an arm; `supplied` are the images of all arms, or why images don't serve them.
+pub(super) fn of_arm(
+    request: &Request<'_>,
+    arm: &ArmSource<'_>,
+    supplied: Result<&images::Supply<'_>, &str>,
+) -> Offers {
     let Some(engine) = request.knowledge.engines.of(request.engine) else {
         return Offers::new(|rung| match rung {
             Rung::Source => Offer::yes(None, "the engine is made by the task's own commands"),
@@ -38,7 +44,7 @@ pub(super) fn of_arm(request: &Request<'_>, arm: &ArmSource<'_>) -> Offers {
     let Some(revision) = arm.revision else {
         return Offers::new(|_| Offer::no(None, "nothing is known of its revision: name a clone that has it"));
     };
-    let asked = Asked { request, engine, arm, revision };
+    let asked = Asked { request, engine, arm, revision, supplied };
     Offers::new(|rung| match rung {
         Rung::Image => asked.image(),
         Rung::Wheel => asked.wheel(),
@@ -50,70 +56,49 @@ pub(super) fn of_arm(request: &Request<'_>, arm: &ArmSource<'_>) -> Offers {
 
 impl Asked<'_> {
     fn image(&self) -> Offer {
-        if self.arm.touched.is_some() {
-            return Offer::no(None, "an image holds a revision as it was committed, and this arm is patched");
-        }
-        match self.registry_image() {
-            None => self.published_image(),
-            Some(offer) if offer.serves == Serves::Yes => offer,
-            Some(own) => {
-                // What isn't in the registry that was asked may have been published elsewhere.
-                let published = self.published_image();
-                if published.serves == Serves::Yes { published } else { own }
+        let found = images::own(self.request, self.revision);
+        let image = match found {
+            Err(images::NoImage { artifact, reason }) => return Offer::no(artifact, reason),
+            Ok(image) => image,
+        };
+        let artifact = Some(image.artifact());
+        match (self.request.means.images, self.supplied) {
+            (Images::Unusable, _) => {
+                let tag = &image.fact.tag;
+                let reason = format!(
+                    "`{tag}` is there, and engines would run on the machine itself; `--isolation container` runs them from images"
+                );
+                Offer::no(artifact, reason)
             }
+            (Images::Usable, Err(reason)) => Offer::no(artifact, reason),
+            (Images::Usable, Ok(supply)) => match supply.of(&self.arm.arm) {
+                Some(given) if given.commit != self.revision.commit => {
+                    let reason = format!(
+                        "its native tree is that of `{}`, whose image serves every arm, so that their native files are the same bytes",
+                        given.owner
+                    );
+                    Offer::no(artifact, reason)
+                }
+                Some(_) | None => {
+                    let over = if self.arm.touched.is_some() { ", with the patched files over it" } else { "" };
+                    Offer::yes(artifact, format!("the image of exactly this revision, `{}`{over}", image.fact.tag))
+                }
+            },
         }
     }
 
-    /// Returns what the registry that was asked offers.
-    fn registry_image(&self) -> Option<Offer> {
-        let facts = self.request.registry?;
-        let repository = &facts.repository;
-        let fact = facts.commits.get(&self.revision.commit)?;
-        let name = match (fact.state, &fact.digest) {
-            (ImageState::Present, Some(digest)) => format!("{repository}@{digest}"),
-            _ => format!("{repository}:{}", fact.tag),
-        };
-        if fact.state != ImageState::Present {
-            let reason = fact.reason.as_deref().unwrap_or("it can't be had");
-            return Some(Offer::no(Some(name), format!("`{repository}:{}`: {reason}", fact.tag)));
-        }
-        Some(match self.request.means.images {
-            Images::Unusable => {
-                let reason =
-                    format!("`{}` is there, and engines are run on the machine itself only, not from images", fact.tag);
-                Offer::no(Some(name), reason)
-            }
-            Images::Usable => Offer::yes(Some(name), format!("the image of exactly this revision, `{}`", fact.tag)),
-        })
-    }
-
-    fn published_image(&self) -> Offer {
-        let committed = &self.revision.committed;
-        let release = native::release_of(self.request, self.revision);
-        let (layout, release) = match release {
-            Some(release) => (self.engine.image_at(ImageOf::Release, committed), Some(release)),
-            None => (self.engine.image_at(ImageOf::Commit, committed), None),
-        };
-        let Some(layout) = layout else {
-            return Offer::no(None, "no images of single commits of that time are published");
-        };
-        let version = release.map_or("", Release::version);
-        let name = layout.name.replace("{commit}", self.revision.commit.as_str()).replace("{release}", version);
-        if let Some(keep) = &layout.keep {
-            return Offer::no(Some(name), format!("images of single commits are kept only for a while: {keep}"));
-        }
-        match self.request.means.images {
-            Images::Unusable => Offer::no(Some(name), "environments are made on the machine itself, not from images"),
-            Images::Usable => {
-                let reason = "the image of exactly this revision; assumed to be there, the registry wasn't asked";
-                Offer::yes(Some(name), reason)
-            }
-        }
+    /// Returns the image of another arm that gives this one its native files.
+    fn image_of_another(&self) -> Option<&images::Given<'_>> {
+        let given = self.supplied.ok()?.of(&self.arm.arm)?;
+        (given.commit != self.revision.commit).then_some(given)
     }
 
     fn wheel(&self) -> Offer {
         if self.arm.touched.is_some() {
             return Offer::no(None, "a patch is in no wheel");
+        }
+        if let Some(given) = self.image_of_another() {
+            return Offer::no(None, format!("the image of `{}` serves every arm", given.owner));
         }
         match native::own_wheel(self.request, self.revision) {
             Err(NoWheel { artifact, reason }) => Offer::no(artifact, reason),
@@ -140,6 +125,13 @@ impl Asked<'_> {
     fn native_tree(&self) -> Offer {
         if let Some(file) = self.compiled_change() {
             return Offer::no(None, format!("its patch changes `{file}`, which must be compiled"));
+        }
+        if let Some(given) = self.image_of_another() {
+            let reason = format!(
+                "its Python files over the native files of the image of `{}`, whose native tree is equal",
+                given.owner
+            );
+            return Offer::yes(Some(given.artifact()), reason);
         }
         if let Some(kernels) = &self.engine.kernels {
             return self.kernels(&kernels.package);
@@ -226,8 +218,7 @@ impl Asked<'_> {
 
     /// Returns a file of the patch that must be compiled.
     fn compiled_change(&self) -> Option<&str> {
-        let native = |file: &&String| self.engine.is_native(file, &self.revision.committed);
-        self.arm.touched?.iter().find(native).map(String::as_str)
+        native::compiled_change(self.engine, self.arm, self.revision)
     }
 
     /// Returns an arm whose native key is known to be another one.
@@ -247,11 +238,6 @@ pub(super) fn nearest_release<'a>(request: &Request<'a>, revision: &RevisionFact
 
 /// Takes from each arm what can't be given to all: one recipe makes every arm.
 pub(super) fn make_alike(request: &Request<'_>, offers: &mut BTreeMap<ArmId, Offers>) {
-    if offers.values().any(|offers| offers.best() != Some(Rung::Image)) {
-        for offers in offers.values_mut() {
-            offers.withdraw_above(Rung::Wheel, "not every arm has an image, and all are made the same way");
-        }
-    }
     let built = offers.iter().find(|(_, offers)| offers.best() == Some(Rung::Source)).map(|(arm, _)| arm.clone());
     if let Some(built) = built {
         let reason = format!("`{built}` must be built, and all arms are made the same way");

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use isobench_schema::assessment::{RevisionFacts, RungAnswer};
 use isobench_schema::deviation::{Deviation, DeviationKind};
-use isobench_schema::environment::{PackageAlias, Python, Rung, ToolkitChoice, Venv};
+use isobench_schema::environment::{ImagePython, PackageAlias, Python, Rung, ToolkitChoice, Venv};
 use isobench_schema::ids::ArmId;
 use isobench_schema::task::TaskEnvironment;
 
 use super::answers::nearest_release;
+use super::images::{self, Supply};
 use super::native::{self, Wheel};
 use super::{Platform, Request, day, taken};
+use crate::defaults;
 use crate::knowledge::engines::Engine;
 use crate::knowledge::packages::Group;
 
@@ -22,8 +24,8 @@ const THROUGH_OTHERS: &[&str] = &["huggingface-hub", "starlette"];
 
 /// Returns how every arm of a task is made, by the rungs that are taken, and what of it deviates from what was asked.
 ///
-/// None if the baseline or the human commit can't be had, if an image is taken, or if the engine has no tables. What differs
-/// between the arms of one recipe is written `{commit}` and replaced by each arm's commit.
+/// None if the baseline or the human commit can't be had, or if the engine has no tables. What differs between the arms of one
+/// recipe is written `{commit}` and replaced by each arm's commit.
 pub fn task_environment(
     request: &Request<'_>,
     ladders: &BTreeMap<ArmId, Vec<RungAnswer>>,
@@ -37,6 +39,9 @@ pub fn task_environment(
         rung(&ArmId::Human)?;
     }
     let recipe = Recipe { request, engine, baseline };
+    if let Ok(supply) = images::supply(request) {
+        return Some((recipe.with_images(&supply)?, Vec::new()));
+    }
     match of_baseline {
         Rung::Image => None,
         Rung::Wheel | Rung::NativeTree if engine.kernels.is_some() => Some(recipe.with_kernels()),
@@ -78,6 +83,21 @@ impl Recipe<'_> {
         Some(Wheel { requirement, index, python, artifact, because: String::new() })
     }
 
+    fn with_images(&self, supply: &Supply<'_>) -> Option<TaskEnvironment> {
+        let of_baseline = supply.of(&ArmId::Baseline)?;
+        let of_human = supply.of(&ArmId::Human).unwrap_or(of_baseline);
+        let image = ImagePython {
+            image: of_human.name(),
+            baseline_image: Some(of_baseline.name()),
+            program: defaults::IMAGE_PYTHON.to_owned(),
+            holds: None,
+            pinned: None,
+        };
+        let module = self.engine.module_at(&self.baseline.committed);
+        let package = module.map_or(&self.engine.package, |module| &module.name);
+        Some(self.environment(Python::Image(image), Some(package.clone())))
+    }
+
     fn with_wheel(&self, wheel: &Wheel) -> (TaskEnvironment, Vec<Deviation>) {
         let (bounds, deviations) = self.bounds();
         let mut venv = self.venv();
@@ -86,7 +106,7 @@ impl Recipe<'_> {
         }
         venv.requirements = [vec![wheel.requirement.clone()], bounds].concat();
         venv.extra_indexes.extend(wheel.index.clone());
-        let environment = self.environment(venv, Some(self.engine.package.clone()));
+        let environment = self.environment(Python::Venv(venv), Some(self.engine.package.clone()));
         (environment, deviations)
     }
 
@@ -94,7 +114,7 @@ impl Recipe<'_> {
         let (bounds, deviations) = self.bounds();
         let mut venv = self.venv();
         venv.requirements = [self.asks(&[Group::Common, Group::Cuda]), bounds].concat();
-        (self.environment(venv, None), deviations)
+        (self.environment(Python::Venv(venv), None), deviations)
     }
 
     fn built(&self) -> Option<(TaskEnvironment, Vec<Deviation>)> {
@@ -115,7 +135,7 @@ impl Recipe<'_> {
             Platform::Cpu => format!("{release}+cpu"),
         };
         venv.aliases.push(PackageAlias { name: self.engine.package.clone(), version: version.clone() });
-        let mut environment = self.environment(venv, None);
+        let mut environment = self.environment(Python::Venv(venv), None);
         // What a build for CUDA fetches of other repositories stands in its own files.
         let toolkits = &self.request.knowledge.toolkits;
         environment.toolkit = (platform == Platform::Cuda).then(|| ToolkitChoice {
@@ -134,10 +154,10 @@ impl Recipe<'_> {
         Venv { python, ..Venv::default() }
     }
 
-    fn environment(&self, venv: Venv, overlay: Option<String>) -> TaskEnvironment {
+    fn environment(&self, python: Python, overlay: Option<String>) -> TaskEnvironment {
         let module = self.engine.module_at(&self.baseline.committed);
         TaskEnvironment {
-            python: Python::Venv(venv),
+            python,
             overlay,
             native: None,
             toolkit: None,

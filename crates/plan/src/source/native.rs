@@ -214,6 +214,12 @@ pub(super) fn torch<'a>(request: &Request<'a>, moment: &Moment) -> &'a [String] 
     packages.map_or(&[], |packages| packages.package_at("torch", &[Group::Cuda, Group::Common], moment))
 }
 
+/// Returns a file of an arm's patch that must be compiled.
+pub(super) fn compiled_change<'a>(engine: &Engine, arm: &ArmSource<'a>, revision: &RevisionFacts) -> Option<&'a str> {
+    let native = |file: &&String| engine.is_native(file, &revision.committed);
+    arm.touched?.iter().find(native).map(String::as_str)
+}
+
 /// Returns the day of a moment.
 pub(super) fn day(moment: &Moment) -> &str {
     moment.as_str().get(..10).unwrap_or(moment.as_str())

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use isobench_schema::assessment::{FactSource, RevisionFacts, RungAnswer, RungVerdict};
 use isobench_schema::deviation::DeviationKind;
 use isobench_schema::environment::{EngineKind, Python, Rung};
-use isobench_schema::ids::{AgentName, ArmId, CommitId, ImageDigest, ImageTag, Moment};
-use isobench_schema::images::{ImageFact, ImageFacts, ImageState};
+use isobench_schema::ids::{AgentName, ArmId, CommitId, Moment};
+use isobench_schema::images::ImageFacts;
 use isobench_schema::task::TaskEnvironment;
 use proptest::prelude::*;
+
+mod of_images;
 
 use super::{
     ArmSource, Images, Means, Platform, Probe, RUNGS, ReleaseOverlay, Request, ladders, taken, task_environment,
@@ -265,60 +267,6 @@ fn what_an_archive_answered_counts_more_than_what_is_assumed_or_was_seen() {
 }
 
 #[test]
-fn an_image_is_taken_only_where_every_arm_has_one() {
-    let releases = &Knowledge::embedded().releases;
-    let release = releases.named(EngineKind::Vllm, "v0.6.4.post1").unwrap();
-    let mut case = Case::with_wheels("1111");
-    let id = format!("{}{}", release.commit.as_deref().unwrap(), "0".repeat(28));
-    case.baseline.as_mut().unwrap().commit = CommitId::new(id).unwrap();
-    let name = "vllm/vllm-openai:v0.6.4.post1";
-    let unusable = answer(&case.ladders(), &ArmId::Baseline, Rung::Image).clone();
-    assert_eq!(unusable.artifact.as_deref(), Some(name));
-    assert!(unusable.reason.contains("not from images"));
-    case.means.images = Images::Usable;
-    check(&case, Some(Rung::Wheel), Some(Rung::NativeTree), None);
-    assert!(answer(&case.ladders(), &ArmId::Baseline, Rung::Image).reason.contains("not every arm"));
-    case.human = None;
-    check(&case, None.or(Some(Rung::Wheel)), None, None);
-    case.human.clone_from(&case.baseline);
-    check(&case, Some(Rung::Image), Some(Rung::Image), None);
-    assert!(case.environment().is_none());
-}
-
-#[test]
-fn what_a_registry_answered_of_images_counts() {
-    let mut case = Case::with_wheels("1111");
-    let tag = |commit: &CommitId| ImageTag::new(commit.as_str()).unwrap();
-    let digest = ImageDigest::of(b"an image");
-    let there = |commit: &CommitId| ImageFact {
-        tag: tag(commit),
-        state: ImageState::Present,
-        digest: Some(digest.clone()),
-        bytes: Some(8_000_000_000),
-        reason: None,
-    };
-    let [baseline, human] = [&case.baseline, &case.human].map(|facts| facts.as_ref().unwrap().commit.clone());
-    let commits = BTreeMap::from([(baseline.clone(), there(&baseline)), (human.clone(), there(&human))]);
-    case.registry = Some(ImageFacts { repository: "docker.io/team/engine".to_owned(), commits });
-    // This program can't run them yet, and says so.
-    let unusable = answer(&case.ladders(), &ArmId::Human, Rung::Image).clone();
-    assert_eq!(unusable.artifact, Some(format!("docker.io/team/engine@{digest}")));
-    assert!(unusable.reason.ends_with("engines are run on the machine itself only, not from images"));
-    check(&case, Some(Rung::Wheel), Some(Rung::NativeTree), None);
-    case.means.images = Images::Usable;
-    check(&case, Some(Rung::Image), Some(Rung::Image), None);
-    let facts = case.registry.as_mut().unwrap();
-    let missing =
-        ImageFact { state: ImageState::Missing, digest: None, reason: Some("404".to_owned()), ..there(&human) };
-    facts.commits.insert(human.clone(), missing);
-    check(&case, Some(Rung::Wheel), Some(Rung::NativeTree), None);
-    let ladders = case.ladders();
-    let reason = &answer(&ladders, &ArmId::Human, Rung::Image).reason;
-    assert_eq!(*reason, format!("`docker.io/team/engine:{human}`: 404"));
-    assert!(answer(&ladders, &ArmId::Baseline, Rung::Image).reason.contains("not every arm has an image"));
-}
-
-#[test]
 fn nothing_is_taken_of_an_unknown_revision() {
     let mut case = Case::with_wheels("1111");
     case.human = None;
@@ -400,6 +348,7 @@ fn any_case() -> impl Strategy<Value = Case> {
     let files = prop::sample::select(vec!["vllm/x.py", "csrc/x.cu", "sgl-kernel/csrc/x.cu"]);
     let touched = prop::option::of(prop::collection::vec(files, 1..3));
     let probe = prop::sample::select(vec![None, Some(Probe::Present), Some(Probe::Absent)]);
+    let there = any::<[bool; 2]>();
     let means = (any::<[bool; 3]>(), probe).prop_map(|([cpu, images, overlay], probe)| {
         let mut means = Means::on(if cpu { Platform::Cpu } else { Platform::Cuda });
         means.images = if images { Images::Usable } else { Images::Unusable };
@@ -407,9 +356,11 @@ fn any_case() -> impl Strategy<Value = Case> {
         means.probes.extend(probe.map(|probe| (CommitId::new("a".repeat(40)).unwrap(), probe)));
         means
     });
-    (engine, any_facts('a'), any_facts('b'), touched, means).prop_map(|(engine, baseline, human, touched, means)| {
+    let cases = (engine, any_facts('a'), any_facts('b'), touched, means, there);
+    cases.prop_map(|(engine, baseline, human, touched, means, there)| {
         let touched = touched.map(|files| files.into_iter().map(str::to_owned).collect());
-        Case { engine, baseline, human, touched, means, registry: None }
+        let registry = Some(of_images::registry([("a", there[0]), ("b", there[1])]));
+        Case { engine, baseline, human, touched, means, registry }
     })
 }
 
@@ -434,10 +385,18 @@ proptest! {
         let rungs: Vec<_> = ladders.values().filter_map(|answers| taken(answers)).map(|answer| answer.rung).collect();
         let built = rungs.iter().filter(|rung| **rung == Rung::Source).count();
         prop_assert!(built == 0 || built == rungs.len());
-        // Where both sides can be had without an image, the planner can be told how.
+        // Either every arm runs from an image, or none does.
+        let is_of_image = |answer: &RungAnswer| {
+            let artifact = answer.artifact.as_deref().unwrap_or_default();
+            artifact.starts_with(of_images::REPOSITORY)
+        };
+        let of_images = ladders.values().filter_map(|answers| taken(answers)).filter(|answer| is_of_image(answer)).count();
+        prop_assert!(of_images == 0 || of_images == ladders.len());
+        // Where both sides can be had, the planner can be told how.
         let both = [ArmId::Baseline, ArmId::Human].iter().all(|arm| taken(&ladders[arm]).is_some());
-        if both && case.engine != EngineKind::Generic && rungs.iter().all(|rung| *rung != Rung::Image) {
-            prop_assert!(case.environment().is_some());
+        if both && case.engine != EngineKind::Generic {
+            let (environment, _) = case.environment().unwrap();
+            prop_assert_eq!(matches!(environment.python, Python::Image(_)), of_images > 0);
         }
     }
 }

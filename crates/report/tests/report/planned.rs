@@ -113,6 +113,7 @@ pub(crate) fn plan() -> Plan {
         inputs: BTreeMap::new(),
         sources: TaskInputs::default(),
         fetched: Vec::new(),
+        images: Vec::new(),
         recipes: Vec::new(),
         estimate_s: seconds(540.0),
         forecast: None,

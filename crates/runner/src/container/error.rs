@@ -57,6 +57,14 @@ pub enum ContainerError {
         /// How long was waited.
         seconds: u64,
     },
+    /// Docker's configuration can't tell with what a registry is asked.
+    #[error("no credentials can be had to {what}: {message}")]
+    Credentials {
+        /// What they are for.
+        what: String,
+        /// Why.
+        message: String,
+    },
     /// Another image stands under the name that the plan has pinned.
     #[error("the image `{name}` is `{found}` on this machine, planned was `{planned}`")]
     OtherImage {
@@ -104,7 +112,7 @@ impl ContainerError {
     }
 
     /// Returns whether there is nothing by that name.
-    pub(super) fn is_not_found(&self) -> bool {
+    pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
     }
 

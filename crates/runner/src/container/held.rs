@@ -9,6 +9,7 @@ use bollard::query_parameters::{
 };
 use futures_util::StreamExt as _;
 
+use super::work::check_name;
 use super::{ContainerError, Daemon};
 use crate::images::{Credentials, Repository};
 
@@ -67,6 +68,7 @@ impl Daemon {
 
     /// Returns what an image does when nothing else is said.
     pub(super) async fn manners(&self, name: &str) -> Result<Manners, ContainerError> {
+        check_name(name)?;
         let found = self.docker.inspect_image(name).await;
         let config = found.map_err(ContainerError::asked(format!("show the image `{name}`")))?.config;
         let config = config.unwrap_or_default();
@@ -116,6 +118,28 @@ impl Daemon {
             }
         }
         Ok(ImageRemoved::Gone)
+    }
+
+    /// Takes a name by digest from an image, which goes with its last one, unless something needs it.
+    ///
+    /// # Errors
+    /// Returns an error if the daemon refuses for another reason or doesn't answer.
+    pub(crate) async fn release_image(&self, reference: &str) -> Result<ImageRemoved, ContainerError> {
+        let options = RemoveImageOptions { force: false, noprune: false, platforms: None };
+        let removed = self.docker.remove_image(reference, Some(options), None).await;
+        match removed.map_err(ContainerError::asked(format!("remove the image `{reference}`"))) {
+            Ok(_) => Ok(ImageRemoved::Gone),
+            Err(error) if error.is_not_found() => Ok(ImageRemoved::Gone),
+            Err(ContainerError::Refused { status: 409, .. }) => Ok(ImageRemoved::Used),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns what an image takes with all its layers, in bytes.
+    pub(crate) async fn image_bytes(&self, name: &str) -> Result<u64, ContainerError> {
+        let found = self.docker.inspect_image(name).await;
+        let found = found.map_err(ContainerError::asked(format!("show the image `{name}`")))?;
+        Ok(found.size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0))
     }
 
     /// Sends an image to the registry that its name is of. What stands there then is to be asked of the registry itself.

@@ -17,6 +17,7 @@ use super::init_files::InitFiles;
 use super::keeper::{Container, Plan};
 use super::labels::labels;
 use super::options::{ContainerOptions, Devices, Input, Log, Network, RootFiles};
+use super::pull::PullWatch;
 use super::watched::LOADER_VARIABLES;
 use super::{ContainerError, Daemon, ask, limits};
 use crate::block::RunBlockError;
@@ -60,7 +61,7 @@ impl ContainerHost {
     /// Finds the daemon, and the images that the plan has pinned.
     ///
     /// # Errors
-    /// Returns an error if no daemon answers, or an image is neither there nor in its registry, or is another one.
+    /// Returns an error if no daemon answers, or an image isn't there, or is another one.
     pub(crate) fn open(asked: &Asked<'_>, program: &Path, marker: &str) -> Result<Self, ContainerError> {
         let images = asked.container.image.iter().chain(asked.own.iter().copied());
         let (socket, daemon, variables) = ask(async {
@@ -130,7 +131,10 @@ impl ContainerHost {
 pub(super) async fn pinned(daemon: &Daemon, planned: &ImageFacts) -> Result<BTreeMap<String, String>, ContainerError> {
     let found = match (daemon.image(&planned.id).await, planned.repo_digests.first()) {
         (Err(error), Some(digest)) if error.is_not_found() => {
-            daemon.pull(digest).await?;
+            let cancel = std::sync::atomic::AtomicBool::new(false);
+            let (mut say, mut has_room) = (|_: &str| (), || true);
+            let mut watch = PullWatch { bytes: None, cancel: &cancel, say: &mut say, has_room: &mut has_room };
+            daemon.pull(digest, &mut watch).await?;
             daemon.image(digest).await
         }
         (found, _) => found,

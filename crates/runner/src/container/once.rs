@@ -1,23 +1,17 @@
-//! Short questions to an image: a command that runs in it to its end, a folder that is copied out of it, and getting the image.
+//! Short questions to an image: a command that runs in it to its end, and a folder that is copied out of it.
 
 use std::future::Future;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bollard::auth::DockerCredentials;
-use bollard::query_parameters::{CreateImageOptions, LogsOptions};
+use bollard::query_parameters::LogsOptions;
 use futures_util::StreamExt as _;
 
-use isobench_schema::container::ImageFacts;
-
-use super::daemon::with_cause;
-use super::held::revealed;
 use super::labels::labels;
 use super::options::Log;
-use super::work::{Said, check_name, write_chunk};
+use super::work::{Said, write_chunk};
 use super::{ContainerError, ContainerOptions, Daemon, Executed};
-use crate::images::{DockerConfig, parse_reference};
 
 /// How many containers this process has made for questions.
 static MADE: AtomicU64 = AtomicU64::new(0);
@@ -48,49 +42,6 @@ impl Asking<'_> {
 }
 
 impl Daemon {
-    /// Returns an image that is on this machine, or that its registry has: then it is fetched.
-    ///
-    /// # Errors
-    /// Returns an error if the daemon doesn't answer; that there is no such image is no error, but told with the daemon's words.
-    pub async fn find_or_pull(&self, name: &str) -> Result<Result<ImageFacts, String>, ContainerError> {
-        let missing = match self.image(name).await {
-            Ok((image, _)) => return Ok(Ok(image)),
-            Err(error) if error.is_not_found() => error,
-            Err(error) => return Err(error),
-        };
-        match self.pull(name).await {
-            Ok(()) => Ok(Ok(self.image(name).await?.0)),
-            Err(error @ ContainerError::Unanswered { .. }) => {
-                Ok(Err(format!("{}; {}", with_cause(&missing), with_cause(&error))))
-            }
-            Err(ContainerError::Refused { message, .. }) => {
-                Ok(Err(format!("it isn't on this machine, and the daemon can't pull it: {message}")))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Fetches an image from its registry, with the credentials that Docker's configuration has for that.
-    ///
-    /// # Errors
-    /// Returns an error if the daemon can't, with its words.
-    pub async fn pull(&self, name: &str) -> Result<(), ContainerError> {
-        check_name(name)?;
-        let what = || format!("pull the image `{name}`");
-        let refused = |message| ContainerError::Refused { what: what(), status: 401, message };
-        let shown = credentials(name).map_err(refused)?;
-        let options = CreateImageOptions { from_image: Some(name.to_owned()), ..CreateImageOptions::default() };
-        let steps = self.docker.create_image(Some(options), None, shown);
-        tokio::pin!(steps);
-        while let Some(step) = steps.next().await {
-            let step = step.map_err(ContainerError::asked(what()))?;
-            if let Some(message) = step.error_detail.and_then(|detail| detail.message) {
-                return Err(ContainerError::Refused { what: what(), status: 500, message });
-            }
-        }
-        Ok(())
-    }
-
     /// Runs a container to its end, and removes it.
     ///
     /// # Errors
@@ -152,14 +103,4 @@ impl Daemon {
         }
         Ok((stdout.0, stderr.0))
     }
-}
-
-/// Returns what Docker's configuration has for the registry of an image, or why it can't be told.
-fn credentials(name: &str) -> Result<Option<DockerCredentials>, String> {
-    // A name that only the daemon understands is left to it.
-    let Ok((repository, _)) = parse_reference(name) else { return Ok(None) };
-    let config = DockerConfig::load(|name| std::env::var(name).ok()).map_err(|error| with_cause(&error))?;
-    let Some(config) = config else { return Ok(None) };
-    let found = config.credentials(repository.registry()).map_err(|error| with_cause(&error))?;
-    Ok(found.map(|found| revealed(&found, repository.registry())))
 }

@@ -9,7 +9,6 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use isobench_schema::check::Check;
-use isobench_schema::environment::Rung;
 use isobench_schema::failure::{EvidenceLine, Failure, FailureClass, FailureStage};
 use isobench_schema::ids::Digest;
 
@@ -93,10 +92,19 @@ impl Origin<'_> {
     }
 }
 
+/// The revision that an installed package is said to be of.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Held<'a> {
+    /// That of the tree itself, but for what a patch changes.
+    Source,
+    /// Another one, whose tree is here.
+    Another(&'a Path),
+}
+
 /// What to lay where.
 pub(super) struct Overlay<'a> {
-    /// The rung of the ladder: an image of exactly this revision must hold its files.
-    pub(super) rung: Rung,
+    /// The revision whose files the installed package must hold, if it is said to be of one.
+    pub(super) held: Option<Held<'a>>,
     /// The package: a folder at the root of the revision's tree and of the installed packages.
     pub(super) package: &'a str,
     /// The revision's tree, patched.
@@ -117,11 +125,7 @@ pub(super) fn lay(overlay: &Overlay<'_>, origin: Option<Origin<'_>>) -> Result<O
         return Err(Failure::new(FailureStage::Acquire, FailureClass::ToolMissing, message).into());
     };
     let revision = overlay.source.join(package);
-    if !revision.is_dir() || revision.is_symlink() {
-        let message = format!("the revision has no folder `{package}`, which the overlay needs");
-        let failure = Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message);
-        return Err(failure.breaking(Check::StaticProof).into());
-    }
+    check_folder(&revision, package)?;
     let ours = list(&revision)?;
     let mut note = OverlayNote {
         package: package.to_owned(),
@@ -147,8 +151,17 @@ pub(super) fn lay(overlay: &Overlay<'_>, origin: Option<Origin<'_>>) -> Result<O
         put(&from, &to, is_native(path))?;
         check_native(&from, &to, origin)?;
     }
-    if overlay.rung == Rung::Image {
-        check_revision(overlay, (&installed, &revision), (&ours, &note.left_out))?;
+    match overlay.held {
+        None => {}
+        Some(Held::Source) => {
+            let is_free = |path: &Path| overlay.patched.contains(&Path::new(package).join(path));
+            check_revision(package, (&installed, &revision), is_free)?;
+        }
+        Some(Held::Another(tree)) => {
+            let revision = tree.join(package);
+            check_folder(&revision, package)?;
+            check_revision(package, (&installed, &revision), |_| false)?;
+        }
     }
     for path in &ours {
         put(&revision.join(path), &target.join(path), false)?;
@@ -157,19 +170,32 @@ pub(super) fn lay(overlay: &Overlay<'_>, origin: Option<Origin<'_>>) -> Result<O
     Ok(note)
 }
 
+/// Checks that a revision has the package's folder.
+fn check_folder(revision: &Path, package: &str) -> Result<(), Failure> {
+    if revision.is_dir() && !revision.is_symlink() {
+        return Ok(());
+    }
+    let message = format!("the revision has no folder `{package}`, which the overlay needs");
+    let failure = Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message);
+    Err(failure.breaking(Check::StaticProof))
+}
+
 /// Checks that the installed package is that of the very revision: each Python file that the patch leaves alone and no build
 /// makes is the same in both.
 fn check_revision(
-    overlay: &Overlay<'_>,
+    package: &str,
     (installed, revision): (&Path, &Path),
-    (ours, left_out): (&BTreeSet<PathBuf>, &[String]),
+    is_free: impl Fn(&Path) -> bool,
 ) -> Result<(), Stop> {
-    let is_free = |path: &Path| overlay.patched.contains(&Path::new(overlay.package).join(path));
+    let counts = |path: &PathBuf| {
+        let is_python = path.extension() == Some(OsStr::new("py")) && !is_bytecode(path);
+        is_python && !is_free(path) && !GENERATED.iter().any(|(rule, _)| rule.matches(path))
+    };
+    let there = list(revision)?;
     let mut lines = Vec::new();
-    for path in ours {
-        let is_python = path.extension() == Some(OsStr::new("py"));
+    for path in there.iter().filter(|path| counts(path)) {
         let place = revision.join(path);
-        if !is_python || is_free(path) || place.is_symlink() || GENERATED.iter().any(|(rule, _)| rule.matches(path)) {
+        if place.is_symlink() {
             continue;
         }
         let read = |place: &Path| std::fs::read(place).map_err(EnvironmentError::read(place));
@@ -180,12 +206,12 @@ fn check_revision(
             lines.push(format!("another file in the image: {}", to_text(path)));
         }
     }
-    let only_there = left_out.iter().filter(|path| !is_free(Path::new(path)));
-    lines.extend(only_there.map(|path| format!("not in the revision: {path}")));
+    let installed = list(installed)?;
+    let only_there = installed.difference(&there).filter(|path| counts(path));
+    lines.extend(only_there.map(|path| format!("not in the revision: {}", to_text(path))));
     if lines.is_empty() {
         return Ok(());
     }
-    let package = overlay.package;
     let message = format!("the image's `{package}` isn't of the revision: {} Python files differ", lines.len());
     let lines = lines.iter().take(EVIDENCE_LINES).map(|line| EvidenceLine::new("overlay", None, line));
     let failure = Failure::new(FailureStage::Verify, FailureClass::EnvironmentUnproven, message);

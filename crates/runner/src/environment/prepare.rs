@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use isobench_schema::environment::{EnvironmentSpec, Python, Venv};
+use isobench_schema::environment::{EnvironmentSpec, Python, Rung, Venv};
 use isobench_schema::failure::{Failure, FailureClass, FailureStage};
-use isobench_schema::ids::{Digest, EnvironmentId};
+use isobench_schema::ids::{CommitId, Digest, EnvironmentId};
 
 use super::build::{self, Commands};
 use super::cache::CacheEntry;
@@ -152,6 +152,14 @@ fn try_prepare(spec: &EnvironmentSpec, context: &PrepareContext<'_>) -> Result<P
     Ok(Prepared { id, folder, tree, python: base.python.map(|python| python.program), python_path, manifest, uses })
 }
 
+/// Returns the commit whose files an environment's image must hold, if its registry says so.
+fn holds(spec: &EnvironmentSpec) -> Option<&CommitId> {
+    match &spec.python {
+        Python::Image(image) => image.holds.as_ref(),
+        Python::Absent | Python::System | Python::Venv(_) => None,
+    }
+}
+
 /// What an environment is made on.
 #[derive(Debug, Default)]
 struct Base {
@@ -216,8 +224,25 @@ fn make(
     let overlay = match &spec.overlay {
         None => None,
         Some(package) => {
-            let plan = overlay::Overlay { package, rung: spec.rung, source: &source, tree: &tree, patched: &patched };
+            // An image that gives native files of an equal tree must be of the commit that it was taken for.
+            let other = holds(spec).filter(|commit| **commit != spec.source.commit);
+            let exported_too = match other {
+                None => None,
+                Some(commit) => {
+                    let folder = entry.folder.join("held");
+                    repository.try_export(commit, &folder, context)?;
+                    Some(folder)
+                }
+            };
+            let held = match &exported_too {
+                Some(folder) => Some(overlay::Held::Another(folder)),
+                None => (spec.rung == Rung::Image || holds(spec).is_some()).then_some(overlay::Held::Source),
+            };
+            let plan = overlay::Overlay { package, held, source: &source, tree: &tree, patched: &patched };
             let note = overlay::lay(&plan, base.origin())?;
+            if let Some(folder) = &exported_too {
+                remove_tree(folder).map_err(EnvironmentError::write(folder))?;
+            }
             Some(note)
         }
     };

@@ -107,6 +107,7 @@ impl Registry {
     ) -> Result<ImageFound, RegistryError> {
         let found = ImageFound {
             manifest: Some(image.fetched.digest.clone()),
+            config: Some(image.manifest.config.digest.clone()),
             bytes: image.manifest.bytes(),
             layers: image.manifest.layers.clone(),
             ..found

@@ -19,8 +19,9 @@ use isobench_schema::images::ImageFacts;
 
 use self::ask::Depth;
 use super::Context;
+use crate::commit_args::CommitArgs;
 use crate::exit::{CommandError, Exit};
-use crate::images_args::{ImagesArgs, ImagesCommand, NamingArgs, RegistryArgs};
+use crate::images_args::{ImagesArgs, ImagesCommand};
 
 /// Runs the command.
 pub(crate) fn run(args: &ImagesArgs, context: Context) -> Result<Exit, CommandError> {
@@ -41,12 +42,12 @@ pub(crate) fn run(args: &ImagesArgs, context: Context) -> Result<Exit, CommandEr
 /// Returns an error if the registry can't be asked.
 pub(super) fn facts(
     repository: &str,
-    naming: &NamingArgs,
+    args: &CommitArgs,
     (dataset, facts): (&Dataset, &Facts),
     context: Context,
 ) -> Result<ImageFacts, CommandError> {
-    let asking = ask::open(ask::repository(repository)?, &RegistryArgs::default(), context)?;
-    let wanted = wanted(&dataset.commit_tasks, facts, Knowledge::embedded(), &ask::naming(naming)?);
+    let asking = ask::open(ask::repository(repository)?, &args.registry, context)?;
+    let wanted = wanted(&dataset.commit_tasks, facts, Knowledge::embedded(), &ask::naming(&args.naming)?);
     let name = asking.registry.repository().to_string();
     context.terminal.status(&format!("asking {name} for images"));
     let answers = ask::answers(&asking, &wanted, Depth::Layers, context)?;

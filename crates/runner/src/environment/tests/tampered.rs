@@ -3,8 +3,6 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::symlink;
 
-use isobench_schema::environment::Rung;
-
 use super::super::cache::write_record;
 use super::super::fixture::rewrite_in_place;
 use super::super::manifest::scan;
@@ -44,7 +42,7 @@ fn a_library_that_an_engine_rewrote_in_place_is_found_and_no_arm_gets_it() {
     assert_eq!(prove(&place, &arms[1], &specs[1]).unwrap_err().class, FailureClass::EnvironmentUnproven);
     // An overlay that another run lays in this moment doesn't get it.
     let (source, tree, patched) = (place.path("repository"), place.path("tree"), std::collections::BTreeSet::new());
-    let overlay = Overlay { package: "engine", rung: Rung::Overlay, source: &source, tree: &tree, patched: &patched };
+    let overlay = Overlay { package: "engine", held: None, source: &source, tree: &tree, patched: &patched };
     let laid = lay(&overlay, arms[0].manifest.venv.as_ref().map(Origin::Venv));
     let Err(Stop::Failed(failure)) = laid else { panic!("the library isn't what was installed: {laid:?}") };
     assert!(failure.class == FailureClass::HostError && failure.transient, "{failure}");
