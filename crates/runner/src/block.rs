@@ -182,8 +182,9 @@ pub fn run(spec: &BlockSpec, context: &BlockContext<'_>, sink: &mut dyn Sink) ->
         return cut_short(spec, sink);
     }
     let failed = |planned: &BlockLaunch| {
-        let image = planned.environment.python.image()?;
-        images.failed.get(&image.id)
+        let environment = &planned.environment;
+        let toolkit = environment.toolkit.as_ref().map(|toolkit| &toolkit.image);
+        environment.python.image().into_iter().chain(toolkit).find_map(|image| images.failed.get(&image.id))
     };
     let engines = engine_host(spec, context, &images)?;
     let mut lease = take_lease(context, device, sink)?;

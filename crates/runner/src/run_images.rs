@@ -19,7 +19,7 @@ use isobench_schema::images::{ImagePart, PlannedImage};
 use isobench_schema::units::size_text;
 
 use crate::block::{BlockContext, RunBlockError};
-use crate::cache_use::UseLock;
+use crate::cache_use::{UseLock, unused};
 use crate::container::{ContainerError, Daemon, PullWatch, Pulled, ask, with_cause};
 use crate::disk::free_bytes;
 use crate::environment::lock::FolderLock;
@@ -55,11 +55,14 @@ pub(crate) fn hold(
 ) -> Result<BlockImages, RunBlockError> {
     let mut images = BlockImages::default();
     let mut held = Vec::new();
-    let Some(container) = spec.container.as_ref().filter(|_| spec.isolation == Isolation::Container) else {
-        return Ok(images);
-    };
-    let own = spec.launches.iter().filter_map(|launch| launch.environment.python.image());
-    let all = container.image.iter().map(|image| (image, true)).chain(own.map(|image| (image, false)));
+    let contained = spec.container.as_ref().filter(|_| spec.isolation == Isolation::Container);
+    let engines = contained.and_then(|container| container.image.as_ref());
+    // Builds may run in a container where engines don't.
+    let own = spec.launches.iter().flat_map(|launch| {
+        let python = launch.environment.python.image().filter(|_| contained.is_some());
+        python.into_iter().chain(launch.environment.toolkit.as_ref().map(|toolkit| &toolkit.image))
+    });
+    let all = engines.into_iter().map(|image| (image, true)).chain(own.map(|image| (image, false)));
     let log = context.scratch.join("log");
     let prepare = PrepareContext {
         cache: context.cache,
@@ -71,7 +74,7 @@ pub(crate) fn hold(
         steps: None,
     };
     let floor_bytes = context.hub.settings().floor_bytes;
-    let images_here = ImagesHere { prepare, floor_bytes, later: context.later };
+    let images_here = ImagesHere { run: &spec.run, prepare, floor_bytes, later: context.later };
     let mut seen = BTreeSet::new();
     for (image, is_of_all) in all {
         if !seen.insert(&image.id) {
@@ -79,11 +82,7 @@ pub(crate) fn hold(
         }
         let known = spec.images.iter().find(|known| known.id == image.id);
         match images_here.hold(image, known, &mut |text| sink.note(text)) {
-            Ok(Ok(Some(used))) => {
-                used.note(&spec.run);
-                held.push(used);
-            }
-            Ok(Ok(None)) => {}
+            Ok(Ok(used)) => held.push(used),
             Ok(Err(error)) if is_of_all => return Err(error.into()),
             Ok(Err(error @ (ContainerError::NoDaemon { .. } | ContainerError::Elsewhere { .. }))) => {
                 return Err(error.into());
@@ -109,6 +108,18 @@ fn refused(name: &str, error: &ContainerError) -> Failure {
     let line = EvidenceLine::new("container", None, &text);
     let message = format!("the image `{name}` can't be had: {text}");
     Failure::new(FailureStage::Acquire, FailureClass::ContainerRefused, message).with_evidence([line])
+}
+
+/// Returns whether a run of this cache uses an image of the daemon now.
+///
+/// # Errors
+/// Returns an error if the cache can't be read or written.
+pub fn is_held(cache: &Path, id: &str) -> std::io::Result<bool> {
+    let folder = record::entry(cache, id);
+    if !crate::cache_use::path(&folder).exists() {
+        return Ok(false);
+    }
+    Ok(unused(&folder)?.is_none())
 }
 
 /// Where images are looked for by name when a plan is made, and with what they are fetched.
@@ -159,7 +170,7 @@ pub fn find_or_fetch(
         steps: None,
     };
     let none = BTreeSet::new();
-    let here = ImagesHere { prepare, floor_bytes: asked.floor_bytes, later: &none };
+    let here = ImagesHere { run: "", prepare, floor_bytes: asked.floor_bytes, later: &none };
     match here.fetch(&Wanted { reference: name, name, id: None, layers: &[] }, say) {
         Ok(Ok(found)) => Ok(Ok(found)),
         Ok(Err(ContainerError::Refused { message, .. })) => {
@@ -197,25 +208,29 @@ struct Wanted<'a> {
 /// The images of this machine's daemon, and how others are fetched.
 #[derive(Debug)]
 struct ImagesHere<'a> {
+    /// The run, for the note of who used an image last.
+    run: &'a str,
     prepare: PrepareContext<'a>,
     floor_bytes: u64,
     later: &'a BTreeSet<String>,
 }
 
 impl ImagesHere<'_> {
-    /// Returns what holds a planned image, which is fetched by the digest that its registry knows it by if it isn't here. One
-    /// that was here before any run needs no hold.
+    /// Returns what holds a planned image, which is fetched by the digest that its registry knows it by if it isn't here.
     fn hold(
         &self,
         image: &ImageFacts,
         known: Option<&PlannedImage>,
         say: &mut dyn FnMut(&str),
-    ) -> Result<Result<Option<UseLock>, ContainerError>, Stop> {
+    ) -> Result<Result<UseLock, ContainerError>, Stop> {
         let folder = record::entry(self.prepare.cache, &image.id);
+        // Held before it is looked at, so that nobody removes it in between; also one that was here before any run, which no
+        // run removes, but `isobench images prune` may.
+        let held = UseLock::take(&folder).map_err(EnvironmentError::write(&folder))?;
         let is_ours = record::read(&folder).is_some();
-        // Held before it is looked at, so that nobody removes it in between.
-        let hold = || UseLock::take(&folder).map_err(EnvironmentError::write(&folder));
-        let held = if is_ours { Some(hold()?) } else { None };
+        if is_ours {
+            held.note(self.run);
+        }
         match ask(async { Daemon::connect().await?.image(&image.id).await }) {
             Ok((found, _)) if found.id == image.id => {
                 if let Some(unfinished) = record::read(&folder).filter(|_| is_ours) {
@@ -227,11 +242,13 @@ impl ImagesHere<'_> {
             Err(error) if !error.is_not_found() => Ok(Err(error)),
             Err(error) => {
                 let Some(reference) = image.repo_digests.first() else { return Ok(Err(error)) };
-                let held = hold()?;
                 let layers = known.map_or(&[][..], |known| &known.layers);
                 let wanted = Wanted { reference, name: &image.name, id: Some(&image.id), layers };
                 Ok(match self.fetch(&wanted, say)? {
-                    Ok(found) if found.id == image.id => Ok(Some(held)),
+                    Ok(found) if found.id == image.id => {
+                        held.note(self.run);
+                        Ok(held)
+                    }
                     Ok(found) => Err(other(image, found)),
                     Err(error) => Err(error),
                 })

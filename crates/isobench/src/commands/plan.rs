@@ -102,7 +102,9 @@ pub(crate) fn make(dataset: &Path, args: &ChoiceArgs, context: Context) -> Resul
         facts.images = Some(images::facts(repository, &args.commits, (&dataset, &facts), context)?);
     }
     let brings_images = |task: &Task| matches!(task.environment.python, Python::Image(_));
-    let has_images = dataset.tasks.iter().any(brings_images) || facts.images.is_some();
+    // A dataset of which nothing could be read may bring images; why it couldn't is in the plan.
+    let is_unread = dataset.tasks.is_empty() && !dataset.problems.is_empty();
+    let has_images = is_unread || dataset.tasks.iter().any(brings_images) || facts.images.is_some();
     let container = args.containers.meant(if has_images { BroughtImages::Some } else { BroughtImages::None })?;
     let images = match &container {
         Some(_) if facts.images.is_some() => {

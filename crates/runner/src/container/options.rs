@@ -53,7 +53,7 @@ pub enum Log {
     /// It does.
     #[default]
     Kept,
-    /// It does, of the latest so much as [`MOST_KEPT`] says: a stranger's program may write without end.
+    /// It does, of the latest 128 MiB: a stranger's program may write without end.
     Bounded,
     /// It doesn't: whoever is attached gets it, and nobody else.
     Passed,

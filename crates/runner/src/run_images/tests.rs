@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use isobench_schema::ids::ImageDigest;
 use isobench_schema::images::ImagePart;
 
+use super::is_held;
 use super::record::{self, PulledImage};
 use super::room::ImageRoom;
 use crate::cache_entries::{self, EntryKind};
+use crate::cache_use::UseLock;
 
 fn layer(name: &str) -> ImagePart {
     ImagePart { digest: ImageDigest::of(name.as_bytes()), bytes: 100 }
@@ -66,4 +68,15 @@ fn what_no_task_needs_any_more_goes_first_and_what_shares_layers_last() {
     let removed = cache_entries::remove(cache.path(), &entries[0]).unwrap();
     assert_eq!(removed, cache_entries::Removed::InUse);
     assert!(cache_entries::prove(cache.path(), &entries[0]).unwrap().is_some());
+}
+
+#[test]
+fn an_image_is_held_for_as_long_as_a_run_uses_it() {
+    let cache = tempfile::tempdir().unwrap();
+    let id = format!("sha256:{}", "a".repeat(64));
+    assert!(!is_held(cache.path(), &id).unwrap());
+    let held = UseLock::take(&record::entry(cache.path(), &id)).unwrap();
+    assert!(is_held(cache.path(), &id).unwrap());
+    drop(held);
+    assert!(!is_held(cache.path(), &id).unwrap());
 }

@@ -3,13 +3,14 @@
 use isobench_runner::cache_use::now_ms;
 use isobench_runner::container::{Daemon, HeldImage, IMAGE_LABEL, ImageRemoved, ask};
 use isobench_runner::images::Layout;
+use isobench_runner::run_images::is_held;
 use isobench_schema::units::size_text;
 use serde::Serialize;
 
 use super::ask as registry;
 use super::build::daemon_error;
-use crate::commands::Context;
-use crate::exit::{CommandError, Exit};
+use crate::commands::{Context, cache_folder};
+use crate::exit::{CommandError, Exit, WithExit as _};
 use crate::images_args::PrunedArgs;
 
 /// Seconds of a day.
@@ -92,6 +93,7 @@ fn of_daemon(args: &PrunedArgs, gone: &mut Vec<Gone>, context: Context) -> Resul
         let hint = "give a name or the first 7 digits of an id, as `docker images` shows them";
         return Err(CommandError::new(Exit::Usage, message).hint(hint));
     }
+    let cache = cache_folder(None)?;
     let floor = args.floor.disk_floor;
     if floor.is_some() && disk.free().is_none() {
         let message =
@@ -110,6 +112,10 @@ fn of_daemon(args: &PrunedArgs, gone: &mut Vec<Gone>, context: Context) -> Resul
         let is_too_much = args.max_size.is_some_and(|most| left > most);
         let is_too_full = floor.is_some_and(|floor| disk.check(0, floor.saturating_sub(told)).is_err());
         if is_kept(&image, &args.keep) || !(is_old || is_too_much || is_too_full) {
+            continue;
+        }
+        if is_held(&cache, &image.id).exit(Exit::Machine)? {
+            context.terminal.status(&format!("{} is used by a run, and stays", image.id));
             continue;
         }
         if args.dry_run {
