@@ -34,6 +34,8 @@ pub(super) struct Commands<'a> {
     pub(super) variables: &'a BTreeMap<String, String>,
     /// The folder that they are run in.
     pub(super) tree: &'a Path,
+    /// A folder of compiled objects that they may read and write, besides.
+    pub(super) objects: Option<&'a Path>,
     /// Main memory that one job needs, in MiB: it bounds how many run at once.
     pub(super) memory_per_job_mib: u32,
     /// How many jobs may run at once.
@@ -71,7 +73,7 @@ pub(super) fn run_all(
     }
     environment.extend(build.variables.iter().map(|(name, value)| (name.clone(), value.into())));
     orphans::mark(&mut environment, build.tree);
-    let writes = [build.tree, home.path(), tmp.path()];
+    let writes: Vec<&Path> = [build.tree, home.path(), tmp.path()].into_iter().chain(build.objects).collect();
     for command in build.lists {
         let filled: Vec<OsString> = command.iter().map(|argument| fill(argument, build, python)).collect();
         match build.toolkit {

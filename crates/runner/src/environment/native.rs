@@ -6,6 +6,7 @@
 //! and, written last and at once, `manifest.json`: a folder without one is what a crash left, and is made anew.
 
 mod elf;
+mod objects;
 mod produced;
 pub(crate) mod tools;
 mod tree;
@@ -34,6 +35,7 @@ use super::safe_path::to_text;
 use super::venv::{Interpreter, VenvRecord};
 use super::{EnvironmentError, PrepareContext, Stop, share, sync};
 use crate::cache_use::UseLock;
+use objects::{Author, Objects};
 use tree::NativeTree;
 
 /// The files that a build made, in its folder.
@@ -113,10 +115,16 @@ pub(super) fn check_patch(native: &NativeBuild, patched: &BTreeSet<PathBuf>) -> 
     Err(failure.breaking(Check::StaticProof).with_evidence(lines))
 }
 
+/// Returns whose native tree an arm's is.
+pub(super) fn author(native: &NativeBuild, patched: &BTreeSet<PathBuf>) -> Author {
+    let is_changed = patched.iter().any(|path| tree::holds(&native.paths, path));
+    if is_changed { Author::Patch } else { Author::Revision }
+}
+
 /// Takes the build of the native tree that `source` holds from the cache, or makes it there.
 pub(super) fn ensure(
     (native, toolkit): (&NativeBuild, Option<&Toolkit>),
-    source: &Path,
+    (source, author): (&Path, Author),
     with: (Option<&Interpreter>, Option<&VenvRecord>),
     context: &PrepareContext<'_>,
 ) -> Result<Native, Stop> {
@@ -146,7 +154,7 @@ pub(super) fn ensure(
         orphans::end_below(&folder)?;
         discard(&folder)?;
         let record = NativeRecord { key, tree: digest, tools, jobs: 0, seconds: 0, files: BTreeMap::new() };
-        let making = Making { native, toolkit, source, tree: &tree, folder: &folder, with };
+        let making = Making { native, toolkit, source, author, tree: &tree, folder: &folder, with };
         let made = making.make(record, context);
         if made.is_err() {
             discard(&folder)?;
@@ -195,6 +203,7 @@ struct Making<'a> {
     native: &'a NativeBuild,
     toolkit: Option<&'a Toolkit>,
     source: &'a Path,
+    author: Author,
     tree: &'a NativeTree,
     folder: &'a Path,
     with: (Option<&'a Interpreter>, Option<&'a VenvRecord>),
@@ -210,13 +219,17 @@ impl Making<'_> {
         if let Some(steps) = context.steps {
             steps.native_build_begins().map_err(EnvironmentError::Told)?;
         }
+        let objects = Objects::begin(folder, context)?;
+        let mut variables = objects.variables(&place);
+        variables.extend(native.environment.clone());
         record.jobs = tools::jobs(native.memory_per_job_mib);
         let logged = fs::metadata(context.log).map_or(0, |metadata| metadata.len());
         let (started, begun) = (SystemTime::now(), Instant::now());
         let commands = Commands {
             lists: &native.commands,
-            variables: &native.environment,
+            variables: &variables,
             tree: &place,
+            objects: Some(objects.folder()),
             memory_per_job_mib: native.memory_per_job_mib,
             jobs: record.jobs,
             toolkit: self.toolkit,
@@ -232,6 +245,7 @@ impl Making<'_> {
         }
         // What a build leaves beside its files is large, and what needs it at run time has named too few outputs.
         remove_tree(&place).map_err(EnvironmentError::write(&place))?;
+        objects.end(self.author)?;
         let log = folder.join(LOG);
         copy_from(context.log, logged, &log).map_err(EnvironmentError::write(&log))?;
         record.files = scan(&files)?;

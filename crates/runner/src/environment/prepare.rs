@@ -250,7 +250,9 @@ fn make(
         None => None,
         Some(native) => {
             native::check_patch(native, &patched)?;
-            let built = native::ensure((native, spec.toolkit.as_ref()), &source, (python, venv), context)?;
+            let author = native::author(native, &patched);
+            let build = (native, spec.toolkit.as_ref());
+            let built = native::ensure(build, (&source, author), (python, venv), context)?;
             built.lay(&tree)?;
             Some(built)
         }
@@ -263,6 +265,7 @@ fn make(
         lists: &spec.build,
         variables: &spec.build_environment,
         tree: &tree,
+        objects: None,
         memory_per_job_mib: native::tools::MEMORY_PER_JOB_MIB,
         jobs: native::tools::jobs(native::tools::MEMORY_PER_JOB_MIB),
         toolkit: spec.toolkit.as_ref(),

@@ -304,3 +304,32 @@ fn on_the_small_disk(disk: &Path) {
     let again = prepare(&with_patch(&spec(&repository, smaller), &native_patch()), &context).unwrap();
     assert!(again.is_ok());
 }
+
+/// Compiles each file with a real `ccache`, and says how many objects were there.
+const CACHED: &str = "ccache -z > /dev/null && mkdir engine && ccache cc -fPIC -c csrc/a.c -o a.o && \
+    ccache cc -fPIC -c csrc/b.c -o b.o && cc -shared -o engine/_C.so a.o b.o && \
+    ccache --print-stats | awk '/_cache_hit/ {hits += $2} /^cache_miss/ {misses = $2} END {print \"built with\", hits, misses}'";
+
+#[test]
+fn only_what_a_patch_changes_is_compiled_again_and_nobody_reads_what_a_strangers_build_made() {
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|ran| ran.status.success());
+    if !has("ccache") || !has("cc") || !has("awk") {
+        println!("skipped: objects of earlier builds need `ccache`, `cc` and `awk`");
+        return;
+    }
+    let place = Place::new();
+    let b = ("csrc/b.c", "int other(void) { return 1; }\n");
+    let repository = place.repository(&[FILES[0], b, FILES[1], FILES[2]]);
+    let baseline = spec(&repository, CACHED);
+    let compiled = with_patch(&baseline, &native_patch());
+    // The same files again for another key: the stranger's objects would serve all of them.
+    let again = with_patch(&spec(&repository, &format!("{CACHED} && true")), &native_patch());
+    for spec in [&baseline, &compiled, &again] {
+        prepared(&place, spec);
+    }
+    let log = place.log();
+    let counts: Vec<&str> = log.lines().filter(|line| line.starts_with("built with ")).collect();
+    assert_eq!(counts, ["built with 0 2", "built with 1 1", "built with 1 1"], "{log}");
+    let kept: Vec<bool> = whole_builds(&place).iter().map(|folder| folder.join("objects").exists()).collect();
+    assert_eq!(kept.iter().filter(|is_kept| **is_kept).count(), 1, "{kept:?}");
+}
