@@ -157,9 +157,16 @@ fn arms_are_judged(daemon: &TestDaemon, place: &Place) {
     let chosen: Vec<&str> = arms.iter().flat_map(|arm| ["--arm", arm]).collect();
     let finished = in_containers(daemon, place, "run", &chosen);
     assert_eq!(finished.code, Some(100), "one arm fails: {finished:?}");
-    for (of, verdict) in [("human", "better"), ("agent:optimised", "better"), ("agent:hungry", "agent-failed")] {
+    // The test of serial correlation leaves one in a hundred sound contrasts undecided.
+    for (of, verdicts) in [
+        ("human", &["better", "inconclusive"][..]),
+        ("agent:optimised", &["better", "inconclusive"]),
+        ("agent:hungry", &["agent-failed"]),
+    ] {
         let contrast = place.contrast("run", of, "baseline");
-        assert_eq!(contrast["verdict"], verdict, "{contrast:#}");
+        assert!(verdicts.contains(&contrast["verdict"].as_str().unwrap()), "{contrast:#}");
+        let is_faster = of == "agent:hungry" || contrast["estimate"].as_f64().unwrap() > 0.3;
+        assert!(is_faster, "{contrast:#}");
     }
     let run = place.path("run");
     let plan: Value = serde_json::from_str(&std::fs::read_to_string(run.join("plan.json")).unwrap()).unwrap();

@@ -55,7 +55,12 @@ impl CacheEntry {
 }
 
 fn entry_folder(cache: &Path, id: &EnvironmentId) -> PathBuf {
-    cache.join("environments").join(id.as_str())
+    environments_folder(cache).join(id.as_str())
+}
+
+/// Returns the folder of the cache that holds arms' trees, by the ids of their environments.
+pub(super) fn environments_folder(cache: &Path) -> PathBuf {
+    cache.join("environments")
 }
 
 /// Reads the record that makes `folder` whole. What can't be read doesn't count: it is made again.

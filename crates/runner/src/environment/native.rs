@@ -35,7 +35,7 @@ use super::safe_path::to_text;
 use super::venv::{Interpreter, VenvRecord};
 use super::{EnvironmentError, PrepareContext, Stop, share, sync};
 use crate::cache_use::UseLock;
-use objects::{Author, Objects};
+pub(super) use objects::{Author, Objects};
 use tree::NativeTree;
 
 /// The files that a build made, in its folder.
@@ -219,7 +219,7 @@ impl Making<'_> {
         if let Some(steps) = context.steps {
             steps.native_build_begins().map_err(EnvironmentError::Told)?;
         }
-        let objects = Objects::begin(folder, context)?;
+        let objects = Objects::begin(folder, &native.commands, context)?;
         let mut variables = objects.variables(&place);
         variables.extend(native.environment.clone());
         record.jobs = tools::jobs(native.memory_per_job_mib);

@@ -11,7 +11,7 @@ use super::build::{self, Commands};
 use super::cache::CacheEntry;
 use super::image::{self, ImageRecord};
 use super::manifest::{Manifest, digest_file, scan, scan_again};
-use super::native::{self, NativeNote};
+use super::native::{self, Author, NativeNote, Objects};
 use super::overlay;
 use super::patch::{self, BinaryContent};
 use super::remove::remove_tree;
@@ -261,16 +261,7 @@ fn make(
     if spec.overlay.is_some() {
         remove_tree(&source).map_err(EnvironmentError::write(&source))?;
     }
-    let commands = Commands {
-        lists: &spec.build,
-        variables: &spec.build_environment,
-        tree: &tree,
-        objects: None,
-        memory_per_job_mib: native::tools::MEMORY_PER_JOB_MIB,
-        jobs: native::tools::jobs(native::tools::MEMORY_PER_JOB_MIB),
-        toolkit: spec.toolkit.as_ref(),
-    };
-    build::run_all(&commands, (python, venv), context)?;
+    build_in_tree(spec, (&entry.folder, &tree), (python, venv), context)?;
     let files = scan(&tree)?;
     if let Some(native) = &native {
         native.check_laid(&files)?;
@@ -287,6 +278,33 @@ fn make(
         venv: base.venv.clone(),
         image: base.image.clone(),
     })
+}
+
+/// Runs the build commands in an arm's tree, with the objects of earlier builds.
+fn build_in_tree(
+    spec: &EnvironmentSpec,
+    (folder, tree): (&Path, &Path),
+    with: (Option<&Interpreter>, Option<&VenvRecord>),
+    context: &PrepareContext<'_>,
+) -> Result<(), Stop> {
+    if spec.build.is_empty() {
+        return Ok(());
+    }
+    let objects = Objects::begin(folder, &spec.build, context)?;
+    let mut variables = objects.variables(tree);
+    variables.extend(spec.build_environment.clone());
+    let commands = Commands {
+        lists: &spec.build,
+        variables: &variables,
+        tree,
+        objects: Some(objects.folder()),
+        memory_per_job_mib: native::tools::MEMORY_PER_JOB_MIB,
+        jobs: native::tools::jobs(native::tools::MEMORY_PER_JOB_MIB),
+        toolkit: spec.toolkit.as_ref(),
+    };
+    build::run_all(&commands, with, context)?;
+    // Whatever of the tree a patch changes, the commands may have run it.
+    Ok(objects.end(if spec.source.patch.is_some() { Author::Patch } else { Author::Revision })?)
 }
 
 /// Returns the digest of each file that the patch changed, by its path in the tree that is served.

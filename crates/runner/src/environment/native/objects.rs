@@ -10,7 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::super::cache::read_record;
+use isobench_schema::ids::Digest;
+
+use super::super::cache::{environments_folder, read_record};
+use super::super::manifest::Manifest;
 use super::super::remove::remove_tree;
 use super::super::{EnvironmentError, PrepareContext, Stop};
 use super::{NativeRecord, native_folder};
@@ -18,6 +21,8 @@ use crate::cache_use::UseLock;
 
 /// The folder of objects beside a build's files.
 const OBJECTS: &str = "objects";
+/// The file in it that names the commands which made them.
+const COMMANDS: &str = "commands";
 /// The most that they may take. The compilers' caches keep to it themselves.
 const MOST: &str = "4G";
 
@@ -32,30 +37,38 @@ pub(in super::super) enum Author {
 
 /// The objects of a build.
 #[derive(Debug)]
-pub(super) struct Objects {
+pub(in super::super) struct Objects {
     folder: PathBuf,
 }
 
 impl Objects {
-    /// Makes the folder of objects for the build in `build`, with a copy of what the latest build of this cache has kept.
-    pub(super) fn begin(build: &Path, context: &PrepareContext<'_>) -> Result<Self, Stop> {
+    /// Makes the folder of objects for the build in `build`, with a copy of what the latest build of this cache by the same
+    /// commands has kept.
+    pub(in super::super) fn begin(
+        build: &Path,
+        commands: &[Vec<String>],
+        context: &PrepareContext<'_>,
+    ) -> Result<Self, Stop> {
         let folder = build.join(OBJECTS);
         fs::create_dir_all(&folder).map_err(EnvironmentError::write(&folder))?;
-        if let Some((kept, _used)) = latest(context.cache)? {
+        let commands = Digest::of_json(&commands)?;
+        if let Some((kept, _used)) = latest(context.cache, &commands)? {
             // Never a second name of the same bytes: what builds here may write into them.
             copy(&kept, &folder, context)?;
         }
+        let named = folder.join(COMMANDS);
+        fs::write(&named, commands.as_str()).map_err(EnvironmentError::write(&named))?;
         Ok(Self { folder })
     }
 
     /// Returns the folder, which the build may write.
-    pub(super) fn folder(&self) -> &Path {
+    pub(in super::super) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Returns the variables by which `ccache` and `sccache` find it; both are used by build commands that ask for them, as
     /// vLLM's do where they are installed.
-    pub(super) fn variables(&self, tree: &Path) -> BTreeMap<String, String> {
+    pub(in super::super) fn variables(&self, tree: &Path) -> BTreeMap<String, String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         [
             ("CCACHE_DIR", text(&self.folder.join("ccache"))),
@@ -72,8 +85,9 @@ impl Objects {
     }
 
     /// Keeps the objects for later builds, or removes them.
-    pub(super) fn end(self, author: Author) -> Result<(), EnvironmentError> {
-        let is_empty = fs::read_dir(&self.folder).map_err(EnvironmentError::read(&self.folder))?.next().is_none();
+    pub(in super::super) fn end(self, author: Author) -> Result<(), EnvironmentError> {
+        let held = fs::read_dir(&self.folder).map_err(EnvironmentError::read(&self.folder))?;
+        let is_empty = held.flatten().all(|entry| entry.file_name() == COMMANDS);
         if author == Author::Patch || is_empty {
             remove_tree(&self.folder).map_err(EnvironmentError::write(&self.folder))?;
         }
@@ -81,24 +95,29 @@ impl Objects {
     }
 }
 
-/// Finds the objects of the latest finished build that has kept some, held so that no prune takes them.
-fn latest(cache: &Path) -> Result<Option<(PathBuf, UseLock)>, EnvironmentError> {
-    let mut found: Option<(SystemTime, PathBuf)> = None;
-    for entry in fs::read_dir(native_folder(cache)).into_iter().flatten().flatten() {
-        let Ok(changed) = fs::symlink_metadata(entry.path().join(OBJECTS)).and_then(|found| found.modified()) else {
-            continue;
-        };
-        if found.as_ref().is_none_or(|(latest, _)| changed > *latest)
-            && read_record::<NativeRecord>(&entry.path()).is_some()
-        {
-            found = Some((changed, entry.path()));
-        }
-    }
-    let Some((_, build)) = found else { return Ok(None) };
+/// Finds the objects of the latest finished build by these commands that has kept some, held so that no prune takes them.
+fn latest(cache: &Path, commands: &Digest) -> Result<Option<(PathBuf, UseLock)>, EnvironmentError> {
+    let is_native = |build: &Path| read_record::<NativeRecord>(build).is_some();
+    let is_tree = |build: &Path| read_record::<Manifest>(build).is_some();
+    let natives = finished(&native_folder(cache), commands, &is_native);
+    let trees = finished(&environments_folder(cache), commands, &is_tree);
+    let latest = natives.into_iter().chain(trees).max_by_key(|(changed, _)| *changed);
+    let Some((_, build)) = latest else { return Ok(None) };
     let used = UseLock::take(&build).map_err(EnvironmentError::write(&build))?;
     let objects = build.join(OBJECTS);
     let is_there = fs::symlink_metadata(&objects).is_ok_and(|found| found.is_dir());
     Ok(is_there.then_some((objects, used)))
+}
+
+/// Returns the finished builds of a folder whose commands have left objects, with when that was.
+fn finished(folder: &Path, commands: &Digest, is_finished: &dyn Fn(&Path) -> bool) -> Vec<(SystemTime, PathBuf)> {
+    let changed = |build: &Path| {
+        let named = build.join(OBJECTS).join(COMMANDS);
+        let is_of = fs::read_to_string(&named).is_ok_and(|text| text == commands.as_str());
+        fs::metadata(&named).ok().filter(|_| is_of)?.modified().ok()
+    };
+    let builds = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    builds.filter(|build| is_finished(build)).filter_map(|build| Some((changed(&build)?, build))).collect()
 }
 
 /// Copies files and folders, and nothing else.
