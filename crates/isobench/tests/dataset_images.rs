@@ -13,7 +13,7 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ use isobench_testkit::{
 };
 use rustix::process::Signal;
 use support::daemons::{IMAGE, SYSTEM_PATH, TestDaemon};
+use support::small_disk::SmallDisk;
 use support::{Finished, Place, Running, complete_launches, wait_until};
 
 const USER: &str = "bench";
@@ -39,26 +40,6 @@ const BESIDE: u64 = 16 << 20;
 const CONFIG: &str = r#"{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2,
 "num_attention_heads": 2, "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 1000,
 "max_position_embeddings": 2048, "torch_dtype": "float16"}"#;
-
-/// A small file system in memory.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn mount(path: &Path, bytes: u64) -> Self {
-        fs::create_dir(path).unwrap();
-        let options = format!("size={bytes}");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(path).status().unwrap();
-        assert!(mounted.success());
-        Self(path.to_owned())
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily, because the test may have failed while something still looks at it.
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
 
 /// A dataset of three commits in a row, and how the command is told of everything.
 struct Commits {
@@ -213,8 +194,9 @@ fn commits_run_from_images_of_which_the_disk_holds_only_some() {
     let largest = audit.tasks.iter().filter_map(|task| task.human.found.bytes).max().unwrap();
     // Room for one image to come and for what shares its base, and not for another one beside it.
     let beside = tempfile::tempdir().unwrap();
-    let disk = SmallDisk::mount(&beside.path().join("disk"), room_for(largest) + BESIDE);
-    let daemon = TestDaemon::docker_with(&disk.0).unwrap();
+    let size = (room_for(largest) + BESIDE).to_string();
+    let Some(disk) = SmallDisk::mount(&beside.path().join("disk"), &size) else { return };
+    let daemon = TestDaemon::docker_with(disk.path()).unwrap();
 
     let planned =
         Finished::of(&mut commits.command(Some(&daemon), &commits.asked(&["plan", "commits.jsonl", "--json"])));

@@ -1,7 +1,6 @@
 //! Images of folders, loaded into real daemons: whole, without being fetched again, and nothing of them where there is no room.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use isobench_testkit::DockerRegistry;
@@ -9,6 +8,7 @@ use serde_json::Value;
 
 use crate::bench::start;
 use crate::support::daemons::{IMAGE, SYSTEM_PATH, TestDaemon};
+use crate::support::small_disk::SmallDisk;
 use crate::support::{Finished, Place};
 
 fn isobench(place: &Place, daemon: &TestDaemon, arguments: &[&str]) -> Finished {
@@ -93,34 +93,6 @@ fn what_a_pull_has_left_is_loaded_into_docker_and_podman_without_being_fetched_a
     assert_eq!(daemon.docker_says(&["images", "--quiet"]), "");
 }
 
-/// A small file system in memory that is unmounted when the test is over.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn mount(path: &Path, size: &str) -> Option<Self> {
-        fs::create_dir(path).unwrap();
-        let options = format!("size={size}");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(path).output();
-        if mounted.is_ok_and(|output| output.status.success()) {
-            return Some(Self(path.to_owned()));
-        }
-        println!("skipped: no small disk can be mounted");
-        None
-    }
-
-    fn grow(&self, size: &str) {
-        let options = format!("remount,size={size}");
-        assert!(Command::new("mount").args(["-o", &options]).arg(&self.0).status().unwrap().success());
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily, because the test may have failed while something still looks at it.
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_daemon_whose_disk_becomes_full_has_nothing_of_an_image() {
     let Some(maker) = start(TestDaemon::docker) else { return };
@@ -139,7 +111,7 @@ fn a_daemon_whose_disk_becomes_full_has_nothing_of_an_image() {
     send_away(&maker, "large:a", &name);
     let disk = place.path("disk");
     let Some(disk) = SmallDisk::mount(&disk, "64m") else { return };
-    let daemon = match TestDaemon::docker_on(&disk.0) {
+    let daemon = match TestDaemon::docker_on(disk.path()) {
         Ok(daemon) => daemon,
         Err(why) => {
             println!("skipped: a daemon on a small disk: {why}");
@@ -157,7 +129,7 @@ fn a_daemon_whose_disk_becomes_full_has_nothing_of_an_image() {
     // A floor ends it before the disk is full.
     let floor = pull("0.03");
     assert_eq!(floor.code, Some(3), "{floor:?}");
-    floor.says(&["are to stay free", disk.0.to_str().unwrap()]);
+    floor.says(&["are to stay free", disk.path().to_str().unwrap()]);
     assert_eq!(daemon.docker_says(&["images", "--all", "--quiet"]), "");
     disk.grow("600m");
     let whole = pull("0");

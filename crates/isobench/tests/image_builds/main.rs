@@ -121,6 +121,9 @@ fn images_are_pruned(bench: &Bench<'_>, kept: &str) {
     let before = bench.names();
     bench.run(0, &["images", "prune", "--max-size", "0", "--dry-run"]).says(&["would go"]);
     assert_eq!(bench.names(), before);
+    let typo = bench.run(2, &["images", "prune", "--max-size", "0", "--keep", "team/engin:x"]);
+    typo.says(&["team/engin:x", "nothing is removed"]);
+    assert_eq!(bench.names(), before);
     bench.run(0, &["images", "prune", "--max-size", "0", "--keep", &kept]).says(&["removed"]);
     assert!(bench.names().lines().any(|name| name == kept));
     assert!(!bench.names().contains("<none>"));

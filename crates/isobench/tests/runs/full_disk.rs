@@ -1,48 +1,10 @@
 //! A full disk stops a run with a clear error and an intact record, and with more room it goes on.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use isobench_schema::outcome::Outcome;
 use isobench_testkit::Fault;
 
+use crate::support::small_disk::SmallDisk;
 use crate::support::{Place, complete_launches};
-
-/// A small file system in memory that is unmounted when the test is over.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// Returns `None`, with the reason printed, if this user can't mount one.
-    fn mount(path: &Path, size: &str) -> Option<Self> {
-        fs::create_dir(path).unwrap();
-        let options = format!("size={size}");
-        let output = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(path).output();
-        match output {
-            Ok(output) if output.status.success() => Some(Self(path.to_owned())),
-            Ok(output) => {
-                println!("skipped: no small disk can be mounted: {}", String::from_utf8_lossy(&output.stderr));
-                None
-            }
-            Err(error) => {
-                println!("skipped: mount can't be started: {error}");
-                None
-            }
-        }
-    }
-
-    fn grow(&self, size: &str) {
-        let options = format!("remount,size={size}");
-        assert!(Command::new("mount").args(["-o", &options]).arg(&self.0).status().unwrap().success());
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily, because the test may have failed while something still looks at it.
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
 
 /// Runs into a full disk again and again, with a little more room each time, and checks the record each time.
 fn check(place: &Place, disk: &SmallDisk, sizes_kib: impl Iterator<Item = u32>, code: i32) {

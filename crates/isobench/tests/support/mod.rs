@@ -12,6 +12,7 @@
 pub(crate) mod compiler_image;
 pub(crate) mod daemons;
 pub(crate) mod processes;
+pub(crate) mod small_disk;
 
 use std::fs;
 use std::io::Read;

@@ -76,6 +76,36 @@ fn unsafe_tree(message: &str, what: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::fixture::Place;
+
+    #[test]
+    fn an_archive_with_devices_or_paths_that_lead_out_is_refused_and_makes_none_of_them() {
+        for (kind, path) in [
+            (EntryType::Block, "package/dev.so"),
+            (EntryType::Char, "package/tty"),
+            (EntryType::Fifo, "package/pipe"),
+            (EntryType::Regular, "package/../../outside"),
+        ] {
+            let place = Place::new();
+            let (archive, folder) = (place.path("package.tar"), place.path("unpacked"));
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_size(0);
+            header.set_mode(0o666);
+            // The library's own setter refuses what a stranger's archive may hold.
+            header.as_gnu_mut().unwrap().name[..path.len()].copy_from_slice(path.as_bytes());
+            header.set_cksum();
+            let mut made = tar::Builder::new(File::create(&archive).unwrap());
+            made.append(&header, std::io::empty()).unwrap();
+            made.finish().unwrap();
+            std::fs::create_dir(&folder).unwrap();
+            let Err(Stop::Failed(failure)) = unpack(&archive, &folder, &place.context()) else {
+                panic!("{kind:?} was taken")
+            };
+            assert_eq!(failure.class, FailureClass::TreeUnsafe, "{failure:?}");
+            assert!(!folder.join(path).exists() && !place.path("outside").exists());
+        }
+    }
 
     #[test]
     fn only_plain_paths_are_packages() {
